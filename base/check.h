@@ -20,5 +20,8 @@
 
 #define CHECK_KIND(ptr, want) CHECK((ptr) != NULL && (ptr)->magic == (want))
 
+/* The end of a switch over an enum, and other places that can't be reached. */
+#define UNREACHABLE() check_failed(__FILE__, __LINE__, __func__, "unreachable")
+
 /* Prints one line to stderr and aborts.  Any thread. */
 NORETURN void check_failed(const char *file, int line, const char *func, const char *what);

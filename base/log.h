@@ -31,11 +31,12 @@ bool log_level_parse(const char *name, enum log_level *ret) MUST_CHECK;
  * One line.  `part` names the module.  Pairs follow as printf text: keys with their values, each value
  * that is not a number through log_quote() or in double quotes by the caller:
  *     log_line(LOG_WARN, "upstream", "connect failed", "node=%s why=%s", log_quote(q, ...), ...)
+ * NULL instead of the text when there are no pairs.
  */
 void log_line(enum log_level level, const char *part, const char *msg, const char *pairs_fmt, ...)
 	PRINTF_LIKE(4, 5);
 
-/* A value for a pair, quoted and escaped where needed, into buf (cut to fit).  Returns buf. */
+/* A value for a pair, quoted and escaped where needed, into buf (cut to fit).  size >= 8.  Returns buf. */
 const char *log_quote(char *buf, size_t size, const void *bytes, size_t len);
 
 /* At most one line per `every_ns` from one place; the next one says how many were left out. */
