@@ -199,6 +199,7 @@ static void send_line(const char *line, size_t len)
 }
 
 /* Pairs behind line[at].  Returns where the line would end if nothing had to be cut. */
+PRINTF_LIKE(3, 0)
 static size_t put_pairs(char *line, size_t at, const char *fmt, va_list args)
 {
 	size_t room = LINE_SIZE - at - 1;
