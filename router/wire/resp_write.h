@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * Writing RESP into memory that the caller has made room in.  Every function returns the position after
- * what it wrote; *_SIZE says how much room that may take.  No allocation, no printf.
+ * Writing RESP into memory that the caller has made room in.  Every function returns the position
+ * after what it wrote; *_SIZE says how much room that may take.  No allocation, no printf.
  */
 
 #include <stddef.h>
