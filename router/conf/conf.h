@@ -3,8 +3,11 @@
 #pragma once
 
 /*
- * Configuration: plain values, filled from flags (and later the file) along the option table in conf_list.h, checked,
- * then never changed.  Only main and the admin side see struct conf; modules get the part they need as const.
+ * Configuration: plain values, filled from flags (and later the file) along the option table in
+ * conf_list.h, checked, then never changed.  Only main and the admin side see struct conf; modules
+ * get the part they need as const.
+ *
+ * To add an option: a field here and a row in conf_list.h.
  */
 
 #include <stdbool.h>
@@ -32,18 +35,18 @@ struct conf_limits {
 };
 
 struct conf_node {
-	char *name;            /* owned */
+	char *name; /* owned */
 	struct addr address;
 	uint32_t weight_milli;
-	bool named;            /* a name was given; else it is the address as written */
+	bool named; /* a name was given; else it is the address as written */
 };
 
 struct conf_pool {
-	char *name;            /* owned */
+	char *name; /* owned */
 	enum conf_role role;
 	bool role_given;
 	enum conf_protocol protocol;
-	struct addr *listen;   /* owned array */
+	struct addr *listen; /* owned array */
 	size_t nlisten;
 	struct conf_node *nodes; /* owned array, in the order given */
 	size_t nnodes;
@@ -57,11 +60,11 @@ struct conf_pool {
 	uint64_t request_timeout_ns;
 	uint64_t slow_timeout_ns;
 	uint32_t retry_reads;
-	double retry_budget;          /* share, 0 .. 1 */
+	double retry_budget; /* share, 0 .. 1 */
 	bool preconnect;
 	uint64_t backoff_ns;
 	uint64_t backoff_max_ns;
-	uint64_t stuck_floor_ns;      /* a connection is stuck after max(3 * deadline, this): 3 s */
+	uint64_t stuck_floor_ns; /* a connection is stuck after max(3 * deadline, this): 3 s */
 	uint32_t private_per_node;
 	uint64_t private_idle_ns;
 	uint32_t queue;
@@ -71,25 +74,28 @@ struct conf {
 	uint32_t threads;
 	bool admin_given;
 	struct addr admin;
-	char *router_name;     /* owned; NULL: the first listener's address */
-	char *ready_file;      /* owned; NULL: none */
+	uint64_t admin_timeout_ns; /* an admin connection that is silent for so long is closed */
+	char *router_name;         /* owned; NULL: the first listener's address */
+	char *ready_file;          /* owned; NULL: none */
 	enum log_level log_level;
 	struct conf_limits limits;
 	uint64_t drain_timeout_ns;
 	struct conf_pool *pools; /* owned array */
 	size_t npools;
-	bool test_only;        /* -t */
+	bool test_only; /* -t */
 };
 
 enum conf_exit { CONF_GO_ON, CONF_EXIT_OK, CONF_EXIT_USAGE, CONF_EXIT_BAD };
 
 /*
- * Reads the command line.  CONF_EXIT_OK: --help or --version was printed to `out`.  CONF_EXIT_USAGE / _BAD: the
- * reason was printed to `err`, with the nearest valid name where one was mistyped.  CONF_GO_ON: *c is filled and checked.
+ * Reads the command line.  CONF_EXIT_OK: --help or --version was printed to `out`.  CONF_EXIT_USAGE
+ * / _BAD: the reasons were printed to `err`, with the nearest valid name where one was mistyped.
+ * CONF_GO_ON: *c is filled and checked.  Otherwise *c is empty; conf_fini() is allowed in any case.
  */
-enum conf_exit conf_from_argv(struct conf *c, int argc, char **argv, FILE *out, FILE *err) MUST_CHECK;
+enum conf_exit conf_from_argv(
+	struct conf *c, int argc, char **argv, FILE *out, FILE *err) MUST_CHECK;
 
-/* -t: the effective configuration, every option with its value, and the connections each node will see. */
+/* -t: every option with the value in effect, and the connections that each node will see. */
 void conf_print(const struct conf *c, FILE *out);
 
 void conf_fini(struct conf *c);

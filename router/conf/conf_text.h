@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * Options that are texts: addresses, names, paths, the hash tag.  Each has a word for 'not set',
+ * none or auto, so that every value can be written.
+ */
+
+#include "base/compiler.h"
+#include "router/conf/conf_option.h"
+
+/* Replaces the field at `at`.  0 or RW_ESYNTAX, with *ret_why when there is more to say. */
+int conf_text_set(enum conf_type type, void *at, const char *text, const char **ret_why) MUST_CHECK;
+
+/* In buf, or the field's own text. */
+const char *conf_text_show(enum conf_type type, const void *at, char buf[CONF_SHOWN_MAX]);
