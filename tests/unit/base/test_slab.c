@@ -248,6 +248,14 @@ static void leave_one_taken(void)
 	slab_fini(&a);
 }
 
+static void leave_a_full_block_taken(void)
+{
+	struct slab a;
+	slab_init(&a, "a", 64, 0);
+	take_many(&a, a.per_block);
+	slab_fini(&a);
+}
+
 static void misuse_aborts(void **state)
 {
 	char said[4096];
@@ -255,6 +263,8 @@ static void misuse_aborts(void **state)
 	assert_true(child_aborts(give_to_the_wrong_slab, said, sizeof(said)));
 	assert_non_null(strstr(said, "owner == s"));
 	assert_true(child_aborts(leave_one_taken, said, sizeof(said)));
+	assert_non_null(strstr(said, "live == 0"));
+	assert_true(child_aborts(leave_a_full_block_taken, said, sizeof(said)));
 	assert_non_null(strstr(said, "live == 0"));
 }
 
