@@ -4,7 +4,7 @@
 """Compare a Redis/memcached proxy with nutcracker, haproxy (TCP relay) and no proxy.
 
 Everything runs on 127.0.0.1, every loop is bounded in time, and whatever this
-script starts it also stops.  Python standard library only.  See README.md.
+script starts it also stops.  Python standard library only.  docs/testing.md says how to read the table.
 """
 import argparse, os, random, re, select, shlex, signal, socket, statistics
 import subprocess, sys, tempfile, time
