@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * Addresses as people write them: host:port, [v6]:port, unix:/path, redis://host:port, memcached://host:port.
- * Parsing only; names are resolved elsewhere.
+ * Addresses as people write them: host:port, [v6]:port, unix:/path, redis://host:port,
+ * memcached://host:port.  Parsing only; names are resolved elsewhere.
  */
 
 #include <stdbool.h>
@@ -22,13 +22,13 @@ struct addr {
 	enum addr_family family;
 	enum addr_scheme scheme;
 	uint16_t port;            /* ADDR_INET */
-	char host[256];           /* name or literal without brackets; ADDR_UNIX: the path (at most 107 bytes) */
+	char host[256];           /* name, or literal without brackets; ADDR_UNIX: the path */
 	char text[ADDR_TEXT_MAX]; /* as written, without the scheme: a node's default name */
 };
 
 /*
- * 0, or RW_ESYNTAX with *ret_why a static text for people ("no port", "port is not 0..65535", "TLS is not built in
- * yet", "user, password or path in an address are not allowed" ...).
+ * 0, or RW_ESYNTAX with *ret_why a static text for people ("no port", "port is not 0..65535", "TLS
+ * is not built in yet", "user, password or path in an address are not allowed" ...).
  */
 int addr_parse(struct addr *ret, const char *text, const char **ret_why) MUST_CHECK;
 

@@ -3,8 +3,9 @@
 #pragma once
 
 /*
- * One number space for failures: 0 is success, -errno is the system's, and our own start below -1000.
- * Functions that can fail return int and are MUST_CHECK; rw_strerror() makes the text.
+ * One number space for failures: 0 is success, -errno is the system's, and our own start
+ * below -1000.  Functions that can fail return int and are MUST_CHECK; rw_strerror() makes the
+ * text.
  */
 
 #include "base/compiler.h"

@@ -31,7 +31,8 @@ static inline unsigned hist_bucket(uint64_t us)
 	if (top >= HIST_MAX_BITS)
 		return HIST_BUCKETS - 1;
 	unsigned shift = top - HIST_SUB_BITS;
-	return ((shift + 1) << HIST_SUB_BITS) + (unsigned)((us >> shift) & ((1u << HIST_SUB_BITS) - 1));
+	unsigned step = (unsigned)(us >> shift) & ((1u << HIST_SUB_BITS) - 1);
+	return ((shift + 1) << HIST_SUB_BITS) + step;
 }
 
 /* The largest value that a bucket holds, in us; UINT64_MAX for the last. */
@@ -41,9 +42,10 @@ uint64_t hist_upper(unsigned bucket);
 static inline void hist_add(struct hist *h, uint64_t us)
 {
 	_Atomic uint64_t *c = &h->count[hist_bucket(us)];
-	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1, memory_order_relaxed);
-	atomic_store_explicit(&h->sum_us,
-		atomic_load_explicit(&h->sum_us, memory_order_relaxed) + us, memory_order_relaxed);
+	uint64_t count = atomic_load_explicit(c, memory_order_relaxed);
+	uint64_t sum = atomic_load_explicit(&h->sum_us, memory_order_relaxed);
+	atomic_store_explicit(c, count + 1, memory_order_relaxed);
+	atomic_store_explicit(&h->sum_us, sum + us, memory_order_relaxed);
 }
 
 /* Adds every count of `from` to `into` (which nobody else writes).  Any thread may own `from`. */

@@ -3,12 +3,13 @@
 #pragma once
 
 /*
- * logfmt on stderr: `2026-11-30T03:00:00.123Z level=info part=upstream msg="connected" node=cache-1`.
+ * logfmt on stderr:
+ *     2026-11-30T03:00:00.123Z level=info part=upstream msg="connected" node=cache-1
  *
- * error: someone must act.  warn: degraded, going on.  info: a state changed.  debug: per connection.
- * The pure modules (ring, wire, balance) never log.  Each line leaves in one write(2); lines longer
- * than 4 KiB are cut.  Values are quoted when they need it; bytes that are not printable are escaped,
- * so that a client can't forge a line.
+ * error: someone must act.  warn: degraded, going on.  info: a state changed.  debug: per
+ * connection.  The pure modules (ring, wire, balance) never log.  Each line leaves in one write(2);
+ * lines longer than 4 KiB are cut.  Values are quoted when they need it; bytes that are not
+ * printable are escaped, so that a client can't forge a line.
  *
  * Any thread.
  */
@@ -28,15 +29,15 @@ extern _Atomic int log_threshold; /* most detailed level that is printed; defaul
 bool log_level_parse(const char *name, enum log_level *ret) MUST_CHECK;
 
 /*
- * One line.  `part` names the module.  Pairs follow as printf text: keys with their values, each value
- * that is not a number through log_quote() or in double quotes by the caller:
+ * One line.  `part` names the module.  Pairs follow as printf text: keys with their values, each
+ * value that is not a number through log_quote() or in double quotes by the caller:
  *     log_line(LOG_WARN, "upstream", "connect failed", "node=%s why=%s", log_quote(q, ...), ...)
  * NULL instead of the text when there are no pairs.
  */
 void log_line(enum log_level level, const char *part, const char *msg, const char *pairs_fmt, ...)
 	PRINTF_LIKE(4, 5);
 
-/* A value for a pair, quoted and escaped where needed, into buf (cut to fit).  size >= 8.  Returns buf. */
+/* A pair's value, quoted and escaped where needed, into buf, cut to fit.  size >= 8. */
 const char *log_quote(char *buf, size_t size, const void *bytes, size_t len);
 
 /* At most one line per `every_ns` from one place; the next one says how many were left out. */
@@ -53,9 +54,9 @@ bool log_rate_pass(struct log_rate *r, uint64_t now_ns, uint64_t every_ns, uint3
 #define log_info(part, msg, ...) log_at(LOG_INFO, part, msg, __VA_ARGS__)
 #define log_debug(part, msg, ...) log_at(LOG_DEBUG, part, msg, __VA_ARGS__)
 
-#define log_at(level, part, msg, ...)                                                              \
-	do {                                                                                       \
-		if (UNLIKELY((int)(level) <=                                                       \
-			    atomic_load_explicit(&log_threshold, memory_order_relaxed)))           \
-			log_line(level, part, msg, __VA_ARGS__);                                   \
+#define log_at(level, part, msg, ...) \
+	do { \
+		if (UNLIKELY((int)(level) <= \
+			     atomic_load_explicit(&log_threshold, memory_order_relaxed))) \
+			log_line(level, part, msg, __VA_ARGS__); \
 	} while (0)

@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * Many threads post, one thread takes.  Posting hands the letter over: it is no longer the sender's.
- * The receiver's loop watches mailbox_fd() (an eventfd); a burst of posts rings once.
+ * Many threads post, one thread takes.  Posting hands the letter over: it is no longer the
+ * sender's.  The receiver's loop watches mailbox_fd() (an eventfd); a burst of posts rings once.
  *
  * A lock-free stack of letters (push with compare-and-swap, taken whole and reversed), so that
  * letters of one sender arrive in the order they were posted.
@@ -28,7 +28,7 @@ struct mailbox {
 /* 0 or -errno. */
 int mailbox_init(struct mailbox *m) MUST_CHECK;
 
-/* Letters that nobody opened are opened now, by the caller: nothing leaks.  Senders must be gone. */
+/* Letters that nobody opened are opened now, by the caller: nothing leaks.  No sender is left. */
 void mailbox_fini(struct mailbox *m);
 
 static inline int mailbox_fd(const struct mailbox *m)

@@ -3,7 +3,8 @@
 #pragma once
 
 /*
- * A small seedable generator (xorshift64*, Vigna 2016), one per thread or per test.  Not for secrets.
+ * A small seedable generator (xorshift64*, Vigna 2016), one per thread or per test.  Not for
+ * secrets.
  */
 
 #include <stdint.h>
