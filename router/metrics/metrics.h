@@ -3,12 +3,13 @@
 #pragma once
 
 /*
- * Numbers that say what the router does.  Declared once in metric_list.h (for the whole router) and
- * node_metric_list.h (per node); /metrics, INFO and docs/metrics.md derive from the tables.
+ * Numbers that say what the router does.  Declared once in metric_list.h (for the whole router),
+ * node_metric_list.h (per node) and histogram_list.h (latencies); /metrics, INFO and
+ * docs/metrics.md derive from the tables.
  *
- * Each worker owns a block and adds to it with a plain load and store (relaxed: no locked instruction);
- * the control thread reads all blocks and sums.  Blocks of nodes hang on the server they count for, one per
- * worker, so that they grow with the fleet and go with it.
+ * Each worker owns a block and adds to it with a plain load and store (relaxed: no locked
+ * instruction); the control thread reads all blocks and sums.  Blocks of nodes hang on the server
+ * they count for, one per worker, so that they grow with the fleet and go with it.
  */
 
 #include <stdalign.h>
@@ -40,7 +41,7 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 /* One per worker, and one for the control thread. */
 struct metric_block {
 	alignas(CACHE_LINE) _Atomic uint64_t v[METRIC_COUNT];
-	struct hist family[CMD_FAMILY_COUNT]; /* request latency by command family, seen from the client's side */
+	struct hist family[CMD_FAMILY_COUNT]; /* from a request wholly read to its reply complete */
 };
 
 /* One per worker and node. */
@@ -49,7 +50,7 @@ struct node_block {
 	struct hist latency; /* from the request wholly read to the node's reply complete */
 };
 
-/* Zeroed, aligned; abort when out of memory. */
+/* Zeroed, aligned; abort when out of memory.  n > 0. */
 struct metric_block *metric_block_new(void);
 void metric_block_free(struct metric_block *b);
 struct node_block *node_blocks_new(size_t n);
@@ -70,6 +71,7 @@ static inline void node_metric_add(struct node_block *b, enum node_metric m, uin
 
 /* Sum of one number over blocks.  Any thread. */
 uint64_t metric_sum(struct metric_block *const *blocks, size_t n, enum metric m);
+uint64_t node_metric_sum(const struct node_block *blocks, size_t n, enum node_metric m);
 
 /* A node as /metrics shows it. */
 struct metric_node {
@@ -80,6 +82,10 @@ struct metric_node {
 	size_t workers;
 };
 
-/* Prometheus text format 0.0.4 of everything.  Names begin with ringway_. */
+/*
+ * Prometheus text format 0.0.4 of everything.  Names begin with ringway_.  Families and nodes
+ * without a sample have no histogram.  No two nodes have the same pool, node and address.  Any
+ * thread; whether writing worked is ferror()'s to say.
+ */
 void metrics_print(FILE *out, struct metric_block *const *blocks, size_t nblocks,
 	const struct metric_node *nodes, size_t nnodes);
