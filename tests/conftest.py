@@ -87,8 +87,9 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    left = harness.finish(keep=exitstatus != 0)
-    if exitstatus != 0:
+    keep = exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    left = harness.finish(keep)
+    if keep:
         print(f'\nlogs are kept in {harness.TEMP}')
     if left:
         print(f'\nstill running after the tests, now killed: {left}')
