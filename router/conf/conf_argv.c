@@ -79,27 +79,18 @@ static enum conf_exit refuse_unknown(const char *arg, size_t len, struct conf_re
 	return CONF_EXIT_USAGE;
 }
 
-/* One flag at argv[*at] with its value, which may be the next argument. */
-static enum conf_exit cut_one(
+/* The value of ret->flag, which may be the next argument. */
+static enum conf_exit cut_value(
 	struct given *ret, int argc, char **argv, int *at, struct conf_report *r)
 {
-	const char *arg = argv[*at];
-	const char *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
-	size_t len = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
-	const struct conf_flag *f = find_flag(arg, len);
-	if (f == NULL)
-		return refuse_unknown(arg, len, r);
-	*ret = (struct given){f, equals != NULL ? equals + 1 : NULL};
-	*at += 1;
-	if (f->kind == FLAG_LATER) {
-		conf_problem(r, "%s: %s is not built in yet", f->name, f->help);
-		return CONF_EXIT_BAD;
-	}
-	if (f->argument[0] == '\0' && ret->value != NULL) {
+	const struct conf_flag *f = ret->flag;
+	if (f->argument[0] == '\0') {
+		if (ret->value == NULL)
+			return CONF_GO_ON;
 		conf_problem(r, "%s takes no value", f->name);
 		return CONF_EXIT_USAGE;
 	}
-	if (f->argument[0] != '\0' && ret->value == NULL) {
+	if (ret->value == NULL) {
 		if (*at == argc || strncmp(argv[*at], "--", 2) == 0) {
 			conf_problem(r, "%s needs a value: %s %s", f->name, f->name, f->argument);
 			return CONF_EXIT_USAGE;
@@ -113,6 +104,25 @@ static enum conf_exit cut_one(
 		return CONF_EXIT_USAGE;
 	}
 	return CONF_GO_ON;
+}
+
+/* The flag at argv[*at] with its value. */
+static enum conf_exit cut_one(
+	struct given *ret, int argc, char **argv, int *at, struct conf_report *r)
+{
+	const char *arg = argv[*at];
+	const char *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
+	size_t len = equals != NULL ? (size_t)(equals - arg) : strlen(arg);
+	const struct conf_flag *f = find_flag(arg, len);
+	if (f == NULL)
+		return refuse_unknown(arg, len, r);
+	if (f->kind == FLAG_LATER) {
+		conf_problem(r, "%s: %s is not built in yet", f->name, f->help);
+		return CONF_EXIT_BAD;
+	}
+	*ret = (struct given){f, equals != NULL ? equals + 1 : NULL};
+	*at += 1;
+	return cut_value(ret, argc, argv, at, r);
 }
 
 /* CONF_EXIT_OK: --help or --version came, and is done. */
@@ -169,7 +179,9 @@ static void set_option(struct conf *c, const char *key, const char *value, struc
 /* KEY=VALUE */
 static void set_pair(struct conf *c, const char *pair, struct conf_report *r)
 {
+	CHECK(pair != NULL); /* cut_value() saw to both */
 	const char *equals = strchr(pair, '=');
+	CHECK(equals != NULL);
 	char *key = strndup(pair, (size_t)(equals - pair));
 	CHECK(key != NULL);
 	set_option(c, key, equals + 1, r);

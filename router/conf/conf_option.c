@@ -49,12 +49,12 @@ const struct conf_option conf_options[] = {
 	{.scope = CONF_##scope_, \
 		.type = CONF_##type_, \
 		.offset = offsetof(OWNER_##scope_, field_), \
-		.key = key_, \
-		.fallback = fallback_, \
-		.min = min_, \
-		.max = max_, \
-		.unit = unit_, \
-		.help = help_},
+		.key = (key_), \
+		.fallback = (fallback_), \
+		.min = (min_), \
+		.max = (max_), \
+		.unit = (unit_), \
+		.help = (help_)},
 #include "router/conf/conf_list.h"
 #undef X
 };
@@ -103,10 +103,10 @@ static const struct type_ops {
 	[CONF_MULTIKEY] = {.width = WIDTH_32},
 	[CONF_ON_FAILURE] = {.width = WIDTH_32},
 	[CONF_LOG_LEVEL] = {.width = WIDTH_32},
-	[CONF_ADDR] = {.width = WIDTH_TEXT},
-	[CONF_NAME] = {.width = WIDTH_TEXT},
-	[CONF_PATH] = {.width = WIDTH_TEXT},
-	[CONF_TAG] = {.width = WIDTH_TEXT},
+	[CONF_ADDR] = {.width = WIDTH_TEXT, .noun = "an address"},
+	[CONF_NAME] = {.width = WIDTH_TEXT, .noun = "a name"},
+	[CONF_PATH] = {.width = WIDTH_TEXT, .noun = "a path"},
+	[CONF_TAG] = {.width = WIDTH_TEXT, .noun = "two characters"},
 };
 
 /* ------------------------------------------------------------------------------------------------
@@ -147,8 +147,10 @@ const struct conf_option *conf_option_nearest(const char *key)
 {
 	const char *dot = strrchr(key, '.');
 	const struct conf_option *found = find_by_last_part(dot == NULL ? key : dot + 1);
+	if (found != NULL)
+		return found;
 	unsigned best = UINT_MAX;
-	for (size_t i = 0; found == NULL && i < conf_option_count; i++) {
+	for (size_t i = 0; i < conf_option_count; i++) {
 		unsigned d;
 		if (conf_near(key, conf_options[i].key, &d) && d < best) {
 			best = d;
@@ -293,17 +295,17 @@ const char *conf_option_range(const struct conf_option *o, char buf[CONF_SHOWN_M
 	static const char *const texts[CONF_TYPE_COUNT] = {
 		[CONF_BOOL] = "true or false",
 		[CONF_ADDR] = "host:port, [v6]:port, unix:/path or none",
-		[CONF_NAME] = CONF_NAME_RULE " or auto",
+		[CONF_NAME] = CONF_NAME_RULE,
 		[CONF_PATH] = "a path or none",
 		[CONF_TAG] = "two characters or none",
 	};
+	const char *also = o->type == CONF_THREADS || o->type == CONF_NAME ? " or auto" : "";
 	if (texts[o->type] != NULL)
-		(void)snprintf(buf, CONF_SHOWN_MAX, "%s", texts[o->type]);
+		(void)snprintf(buf, CONF_SHOWN_MAX, "%s%s", texts[o->type], also);
 	else if (type_ops[o->type].read == NULL)
 		words_range(o->type, buf);
 	else
-		(void)snprintf(buf, CONF_SHOWN_MAX, "%s .. %s%s", o->min, o->max,
-			o->type == CONF_THREADS ? " or auto" : "");
+		(void)snprintf(buf, CONF_SHOWN_MAX, "%s .. %s%s", o->min, o->max, also);
 	return buf;
 }
 
@@ -318,11 +320,12 @@ static void report_refusal(const struct conf_option *o, const struct conf_pool *
 		(void)snprintf(where, sizeof(where), "pool '%s': ", p->name);
 	if (why == RW_ERANGE)
 		(void)snprintf(what, sizeof(what), "is out of range");
-	else if (detail != NULL)
-		(void)snprintf(what, sizeof(what), "is not an address: %s", detail);
+	else if (t->noun != NULL && detail != NULL)
+		(void)snprintf(what, sizeof(what), "is not %s: %s", t->noun, detail);
+	else if (t->noun != NULL && t->like != NULL)
+		(void)snprintf(what, sizeof(what), "is not %s such as %s", t->noun, t->like);
 	else if (t->noun != NULL)
-		(void)snprintf(what, sizeof(what), "is not %s%s%s", t->noun,
-			t->like != NULL ? " such as " : "", t->like != NULL ? t->like : "");
+		(void)snprintf(what, sizeof(what), "is not %s", t->noun);
 	conf_problem(r, "%s%s: %s %s (allowed: %s)", where, o->key, conf_quote(quoted, text), what,
 		conf_option_range(o, range));
 }

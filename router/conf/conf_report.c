@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 void conf_problem(struct conf_report *r, const char *fmt, ...)
 {
@@ -17,21 +18,38 @@ void conf_problem(struct conf_report *r, const char *fmt, ...)
 	r->problems++;
 }
 
+/* A password in an address, `redis://user:secret@host`: where user and password begin; NULL: none.
+ */
+static const char *find_secret(const char *text)
+{
+	const char *at = strrchr(text, '@');
+	const char *colon = strchr(text, ':');
+	if (at == NULL || colon == NULL || colon > at)
+		return NULL;
+	const char *scheme = strstr(text, "://");
+	return scheme != NULL && scheme < at ? scheme + 3 : text;
+}
+
 const char *conf_quote(char buf[CONF_QUOTED_MAX], const char *text)
 {
 	static const char tail[] = "...'";
+	const char *secret = find_secret(text);
 	size_t n = 0;
 	buf[n++] = '\'';
-	for (const uint8_t *p = (const uint8_t *)text; *p != '\0'; p++) {
+	for (const char *p = text; *p != '\0'; p++) {
 		if (n + 4 + sizeof(tail) > CONF_QUOTED_MAX) { /* 4: the longest escape */
-			(void)snprintf(buf + n, CONF_QUOTED_MAX - n, "%s", tail);
+			memcpy(buf + n, tail, sizeof(tail));
 			return buf;
 		}
+		if (p == secret) {
+			n += (size_t)snprintf(buf + n, CONF_QUOTED_MAX - n, "***");
+			p = strrchr(p, '@');
+		}
 		if (*p >= 0x20 && *p < 0x7f)
-			buf[n++] = (char)*p;
+			buf[n++] = *p;
 		else
-			n += (size_t)snprintf(buf + n, CONF_QUOTED_MAX - n, "\\x%02x", *p);
+			n += (size_t)snprintf(buf + n, CONF_QUOTED_MAX - n, "\\x%02x", (uint8_t)*p);
 	}
-	(void)snprintf(buf + n, CONF_QUOTED_MAX - n, "'");
+	memcpy(buf + n, "'", 2);
 	return buf;
 }

@@ -22,5 +22,8 @@ void conf_problem(struct conf_report *r, const char *fmt, ...) PRINTF_LIKE(2, 3)
 
 #define CONF_QUOTED_MAX 320
 
-/* 'text' for a message: bytes that are not printable as \xNN, a long one cut.  Returns buf. */
+/*
+ * 'text' for a message: bytes that are not printable as \xNN, a long one cut, user and password of
+ * an address left out.  Returns buf.
+ */
 const char *conf_quote(char buf[CONF_QUOTED_MAX], const char *text);
