@@ -112,6 +112,18 @@ def test_a_stuck_connection_is_closed(world, request_ms, floor, stuck):
     wait_until(lambda: client.call('GET', key) == value(key), what='the node being served again')
 
 
+def test_a_slow_command_before_does_not_hide_a_stuck_connection(world):
+    """Each request is measured by its own deadline, whatever was asked on that connection earlier."""
+    fleet = world(request=100, **{'upstream.stuck_floor': 400})
+    n2, key, client = fleet['n2'], fleet.key('n2'), fleet.client()
+    assert client.call('EVAL', 'return 1', 1, key) == b'return 1'
+    n2.behave = always(silent)
+    before, start = n2.accepted, time.monotonic()
+    assert client.call('GET', key) == timed_out('n2', 100)
+    wait_until(lambda: n2.accepted > before, what='a new connection')
+    assert time.monotonic() - start < seconds(400) + 2 * SLACK
+
+
 def test_only_the_stuck_connections_requests_fail(world):
     fleet = world(request=100, **{'upstream.stuck_floor': 400})
     n2, client = fleet['n2'], fleet.client()

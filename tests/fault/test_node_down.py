@@ -225,11 +225,9 @@ def test_replies_byte_by_byte_are_whole(world):
     assert client.call('MGET', *keys, fleet.key('n1')) == [value(k) for k in keys] + [value(fleet.key('n1'))]
 
 
-@pytest.mark.parametrize('words', [b'NOAUTH Authentication required.',
-                                   b'WRONGPASS invalid username-password pair or user is disabled.'])
-def test_a_nodes_demand_for_a_password_is_not_the_clients_business(world, words):
+def test_a_nodes_demand_for_a_password_is_not_the_clients_business(world):
     fleet = world(request=1000)
-    fleet['n2'].behave = only('GET', garbage(b'-' + words + b'\r\n'))
+    fleet['n2'].behave = only('GET', garbage(b'-NOAUTH Authentication required.\r\n'))
     client = fleet.client()
     assert client.call('GET', fleet.key('n2')) == unavailable('n2', 'authentication failed')
     assert fleet.router.metric('ringway_node_auth_alarms_total', node='n2') >= 1
