@@ -3,12 +3,12 @@
 #pragma once
 
 /*
- * A topology: which nodes a pool has, and the ring over them, at one (epoch, phase).  Made by a source of membership
- * (the static one here) on the control thread, never changed afterwards, shared by all workers, freed with the last
- * reference.
+ * A topology: which nodes a pool has, and the ring over them, at one (epoch, phase).  Made by a
+ * source of membership (the static one here) on the control thread, never changed afterwards,
+ * shared by all workers, freed with the last reference.
  *
- * A node is a shard: a name, which is its identity on the ring, and the address of its primary.  Where the address
- * leads is not the ring's business: changing it moves nothing.
+ * A node is a shard: a name, which is its identity on the ring, and the address of its primary.
+ * Where the address leads is not the ring's business: changing it moves nothing.
  */
 
 #include <stdatomic.h>
@@ -37,7 +37,8 @@ struct topology {
 };
 
 /*
- * Builds one; names and addresses are copied.  0 or what ring_build() says.  The caller holds the first reference.
+ * Builds one; names and addresses are copied.  0 or what ring_build() says.  The caller holds the
+ * first reference.
  */
 struct topology_spec {
 	uint64_t epoch;

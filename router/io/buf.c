@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Sizes, headers included.  512: an error or a few small replies; 2 KiB: one value of a kilobyte; 16 KiB: a
- * pipeline; 64 KiB: what one read of a fast peer brings.
+ * Sizes, headers included.  512: an error or a few small replies; 2 KiB: one value of a kilobyte;
+ * 16 KiB: a pipeline; 64 KiB: what one read of a fast peer brings.
  */
 static const uint32_t class_size[CHUNK_CLASSES] = {512, 2048, 16384, 65536 + 256};
 
@@ -162,7 +162,9 @@ void chain_append(struct bufpool *p, struct chain *c, const void *bytes, size_t 
 		n -= now;
 	}
 	while (n > 0) {
-		size_t now = n < class_size[3] - sizeof(struct chunk) ? n : class_size[3] - sizeof(struct chunk);
+		size_t now = n < class_size[3] - sizeof(struct chunk)
+				     ? n
+				     : class_size[3] - sizeof(struct chunk);
 		chain_link(c, chain_next_chunk(p, c, now));
 		memcpy(c->tail->data, at, now);
 		chain_commit(c, now);

@@ -29,7 +29,8 @@ int sock_resolve(struct sockaddr_any *ret, const struct addr *a)
 		return resolve_unix(ret, a->host);
 	char port[8];
 	(void)snprintf(port, sizeof(port), "%u", a->port);
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo hints = {
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *list = NULL;
 	if (getaddrinfo(a->host, port, &hints, &list) != 0 || list == NULL)
 		return RW_ERESOLVE;
@@ -42,7 +43,8 @@ int sock_resolve(struct sockaddr_any *ret, const struct addr *a)
 
 static void set_int(int fd, int level, int option, int value)
 {
-	(void)setsockopt(fd, level, option, &value, sizeof(value)); /* an option less is no reason to fail */
+	(void)setsockopt(
+		fd, level, option, &value, sizeof(value)); /* an option less is no reason to fail */
 }
 
 static void tune_stream(int fd, int family)
@@ -119,10 +121,12 @@ const char *sock_print(const struct sockaddr_any *a, char *buf, size_t size)
 	if (a->sa.sa_family == AF_UNIX)
 		(void)snprintf(buf, size, "unix:%s", a->un.sun_path);
 	else if (a->sa.sa_family == AF_INET6)
-		(void)snprintf(buf, size, "[%s]:%u", inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host)),
+		(void)snprintf(buf, size, "[%s]:%u",
+			inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host)),
 			ntohs(a->in6.sin6_port));
 	else
-		(void)snprintf(buf, size, "%s:%u", inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host)),
+		(void)snprintf(buf, size, "%s:%u",
+			inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host)),
 			ntohs(a->in.sin_port));
 	return buf;
 }

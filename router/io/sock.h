@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * Sockets: the few calls that the router makes, with the options it always wants.  All are non-blocking and
- * close-on-exec.  Failures are -errno.
+ * Sockets: the few calls that the router makes, with the options it always wants.  All are
+ * non-blocking and close-on-exec.  Failures are -errno.
  */
 
 #include <netinet/in.h>
@@ -34,7 +34,8 @@ int sock_resolve(struct sockaddr_any *ret, const struct addr *a) MUST_CHECK;
 /* A listening socket: fd, or -errno. */
 int sock_listen(const struct sockaddr_any *a, int backlog) MUST_CHECK;
 
-/* A socket whose connect() has begun: fd, or -errno.  *ret_done: it is connected already (unix sockets). */
+/* A socket whose connect() has begun: fd, or -errno.  *ret_done: it is connected already (unix
+ * sockets). */
 int sock_connect(const struct sockaddr_any *a, bool *ret_done) MUST_CHECK;
 
 /* Result of a connect() in progress: 0 or -errno. */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+/*
+ * Listening sockets.  One thread accepts for all workers and gives each client to the worker that
+ * has the fewest: few long-lived clients spread evenly, which SO_REUSEPORT does not do.
+ */
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "router/control/control.h"
+#include "router/control/control_internal.h"
+#include "router/io/sock.h"
+
+#define BACKLOG 4096
+
+/* Clients taken in one go before other events have their turn. */
+#define ACCEPTS_PER_WAKE 64
+
+/* Pause after an accept that failed for want of something. */
+static const struct timeval retry_pause = {.tv_usec = 100 * 1000};
+
+static void refuse(int fd, const char *line)
+{
+	(void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)close(fd);
+}
+
+static struct worker *fewest(struct control *ctl)
+{
+	struct worker *best = ctl->workers[0];
+	uint32_t least = UINT32_MAX;
+	for (size_t i = 0; i < ctl->nworkers; i++) {
+		uint32_t n = atomic_load_explicit(&ctl->workers[i]->nclients, memory_order_relaxed);
+		if (n < least) {
+			least = n;
+			best = ctl->workers[i];
+		}
+	}
+	return best;
+}
+
+static uint32_t all_clients(struct control *ctl)
+{
+	uint32_t n = 0;
+	for (size_t i = 0; i < ctl->nworkers; i++)
+		n += atomic_load_explicit(&ctl->workers[i]->nclients, memory_order_relaxed);
+	return n;
+}
+
+static void take(struct listener *l, int fd)
+{
+	struct control *ctl = l->control;
+	if (all_clients(ctl) >= ctl->conf->limits.clients) {
+		metric_add(ctl->m, M_CLIENTS_REFUSED, 1);
+		refuse(fd, "-ERR max number of clients reached\r\n");
+		return;
+	}
+	sock_tune_client(fd);
+	metric_add(ctl->m, M_CLIENTS_ACCEPTED, 1);
+	worker_add_client(fewest(ctl), l->pool, fd, ++ctl->next_client_id);
+}
+
+/* No file descriptors: one kept for this lets us say so instead of leaving the client hanging. */
+static void out_of_fds(struct listener *l)
+{
+	struct control *ctl = l->control;
+	(void)close(ctl->reserve_fd);
+	int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		metric_add(ctl->m, M_CLIENTS_REFUSED, 1);
+		refuse(fd, "-ERR max number of clients reached\r\n");
+	}
+	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void pause_accepting(struct listener *l)
+{
+	(void)event_del(&l->accept_event);
+	(void)evtimer_add(&l->retry_timer, &retry_pause);
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	(void)fd;
+	(void)what;
+	if (!l->control->draining)
+		(void)event_add(&l->accept_event, NULL);
+}
+
+static void accept_failed(struct listener *l, int err)
+{
+	metric_add(l->control->m, M_ACCEPT_ERRORS, 1);
+	log_warn(
+		"accept", "accept failed", "listener=%s why=\"%s\"", l->address, rw_strerror(-err));
+	if (err == EMFILE || err == ENFILE)
+		out_of_fds(l);
+	pause_accepting(l);
+}
+
+static void on_accept(evutil_socket_t listen_fd, short what, void *arg)
+{
+	struct listener *l = arg;
+	(void)listen_fd;
+	(void)what;
+	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			take(l, fd);
+			continue;
+		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
+		if (errno != EAGAIN)
+			accept_failed(l, errno);
+		return;
+	}
+}
+
+static int listener_open(
+	struct control *ctl, struct listener *l, const struct addr *a, uint32_t pool)
+{
+	struct sockaddr_any where;
+	l->control = ctl;
+	l->pool = pool;
+	l->is_unix = a->family == ADDR_UNIX;
+	int r = sock_resolve(&where, a);
+	l->fd = r == 0 ? sock_listen(&where, BACKLOG) : r;
+	if (l->fd < 0) {
+		log_error("accept", "cannot listen", "address=%s why=\"%s\"", a->text,
+			rw_strerror(l->fd));
+		return EXIT_CODE_BIND;
+	}
+	(void)sock_local(l->fd, l->address, sizeof(l->address));
+	CHECK(event_assign(
+		      &l->accept_event, ctl->base, l->fd, EV_READ | EV_PERSIST, on_accept, l) == 0);
+	CHECK(evtimer_assign(&l->retry_timer, ctl->base, on_retry, l) == 0);
+	(void)event_add(&l->accept_event, NULL);
+	return 0;
+}
+
+int acceptor_start(struct control *ctl)
+{
+	size_t n = 0;
+	for (size_t p = 0; p < ctl->conf->npools; p++)
+		n += ctl->conf->pools[p].nlisten;
+	ctl->listeners = calloc(n, sizeof(*ctl->listeners));
+	CHECK(ctl->listeners != NULL);
+	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (size_t p = 0; p < ctl->conf->npools; p++) {
+		const struct conf_pool *pool = &ctl->conf->pools[p];
+		for (size_t i = 0; i < pool->nlisten; i++) {
+			int r = listener_open(ctl, &ctl->listeners[ctl->nlisteners],
+				&pool->listen[i], (uint32_t)p);
+			if (r != 0)
+				return r;
+			ctl->nlisteners++;
+		}
+	}
+	return 0;
+}
+
+void acceptor_stop(struct control *ctl)
+{
+	for (size_t i = 0; i < ctl->nlisteners; i++) {
+		struct listener *l = &ctl->listeners[i];
+		if (l->fd < 0)
+			continue;
+		(void)event_del(&l->accept_event);
+		(void)evtimer_del(&l->retry_timer);
+		(void)close(l->fd);
+		if (l->is_unix)
+			(void)unlink(l->address + strlen("unix:"));
+		l->fd = -1;
+	}
+	if (ctl->reserve_fd >= 0)
+		(void)close(ctl->reserve_fd);
+	ctl->reserve_fd = -1;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/core/client.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "router/core/dispatch.h"
+#include "router/core/errors.h"
+#include "router/core/worker.h"
+#include "router/io/sock.h"
+
+/* From this size on an unfinished request is read where it will stay, not through the scratch
+ * buffer. */
+#define LARGE (32u * 1024)
+
+/* A reply piece of this size goes to the socket at once when nothing waits before it: it need not
+ * be copied. */
+#define WRITE_THROUGH (16u * 1024)
+
+static void on_io(evutil_socket_t fd, short what, void *arg);
+
+static struct bufpool *bufs(const struct client *c)
+{
+	return &c->worker->loop.pool;
+}
+
+static void watch(struct client *c, short what)
+{
+	if (c->watching == (uint8_t)what)
+		return;
+	(void)event_del(&c->io);
+	c->watching = (uint8_t)what;
+	if (what == 0)
+		return;
+	CHECK(event_assign(&c->io, c->worker->loop.base, c->fd, (short)(what | EV_PERSIST), on_io,
+		      c) == 0);
+	(void)event_add(&c->io, NULL);
+}
+
+void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
+{
+	struct client *c = slab_take(&w->client_slab);
+	memset(c, 0, sizeof(*c));
+	c->magic = CLIENT_MAGIC;
+	c->fd = fd;
+	c->id = id;
+	c->worker = w;
+	c->pool = pool;
+	c->resp = 2;
+	c->database = 0;
+	c->class_id = up_class(pool->opts->database, 2);
+	c->since_ns = loop_now(&w->loop);
+	STAILQ_INIT(&c->queue);
+	LIST_INSERT_HEAD(&w->clients, c, all);
+	CHECK(event_assign(&c->io, w->loop.base, fd, EV_READ | EV_PERSIST, on_io, c) == 0);
+	metric_add(w->m, M_CLIENTS, 1);
+	watch(c, EV_READ);
+}
+
+void client_free(struct client *c)
+{
+	c->magic = 0;
+	free(c->name);
+	slab_give(&c->worker->client_slab, c);
+}
+
+static void mark_dirty(struct client *c)
+{
+	if (c->is_dirty || c->dead)
+		return;
+	c->is_dirty = true;
+	STAILQ_INSERT_TAIL(&c->worker->dirty, c, dirty_link);
+}
+
+static void mark_resuming(struct client *c)
+{
+	if (c->is_resuming || c->dead)
+		return;
+	c->is_resuming = true;
+	STAILQ_INSERT_TAIL(&c->worker->resuming, c, resume_link);
+}
+
+void client_close(struct client *c, const char *why)
+{
+	struct worker *w = c->worker;
+	if (c->dead)
+		return;
+	log_debug("client", "closed", "id=%llu why=\"%s\" outstanding=%u",
+		(unsigned long long)c->id, why, c->outstanding);
+	c->dead = true;
+	(void)event_del(&c->io);
+	(void)close(c->fd);
+	struct request *r;
+	while ((r = STAILQ_FIRST(&c->queue)) != NULL)
+		request_abandon(r);
+	sendq_clear(bufs(c), &c->out);
+	chunk_give(bufs(c), c->in);
+	c->in = NULL;
+	c->held = 0;
+	LIST_REMOVE(c, all);
+	if (c->is_resuming)
+		STAILQ_REMOVE(&w->resuming, c, client, resume_link);
+	STAILQ_INSERT_TAIL(&w->dead, c, resume_link);
+	metric_add(w->m, M_CLIENTS, (uint64_t)-1);
+	atomic_fetch_sub_explicit(&w->nclients, 1, memory_order_relaxed);
+}
+
+void client_doom(struct client *c, const char *why)
+{
+	if (c->doom != NULL)
+		return;
+	c->doom = why;
+	mark_dirty(c);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------
+ */
+
+static size_t waiting(const struct client *c)
+{
+	return sendq_held(&c->out) + c->held;
+}
+
+/* One reply may be as large as it is; all else that waits counts against the limit. */
+static void check_output(struct client *c)
+{
+	uint64_t limit = c->worker->opts.limits->output;
+	size_t free_of_charge = c->biggest > limit ? c->biggest : 0;
+	if (LIKELY(waiting(c) <= limit + free_of_charge))
+		return;
+	metric_add(c->worker->m, M_CLIENTS_CLOSED_OUTPUT, 1);
+	client_doom(c, "replies not taken");
+}
+
+void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes)
+{
+	c->held += added_to_held;
+	if (reply_bytes > c->biggest)
+		c->biggest = reply_bytes;
+	if (UNLIKELY(c->held > c->worker->opts.limits->output))
+		check_output(c);
+}
+
+/* The socket takes it, or some of it, without a copy.  Returns how much; errors show at the next
+ * flush. */
+static size_t write_through(struct client *c, const uint8_t *bytes, size_t n)
+{
+	ssize_t done = send(c->fd, bytes, n, MSG_NOSIGNAL);
+	if (done <= 0)
+		return 0;
+	metric_add(c->worker->m, M_CLIENT_WRITE_BYTES, (uint64_t)done);
+	return (size_t)done;
+}
+
+void client_write(struct client *c, const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+	if (c->doom != NULL)
+		return;
+	if (n >= WRITE_THROUGH && sendq_held(&c->out) == 0) {
+		size_t done = write_through(c, at, n);
+		at += done;
+		n -= done;
+	}
+	if (n > 0) {
+		sendq_append(bufs(c), &c->out, at, n);
+		mark_dirty(c);
+	}
+	if (UNLIKELY(sendq_held(&c->out) > c->worker->opts.limits->output)) {
+		struct request *r = STAILQ_FIRST(&c->queue);
+		if (r != NULL && r->reply_bytes > c->biggest)
+			c->biggest = r->reply_bytes;
+		check_output(c);
+	}
+}
+
+void client_write_chunk(struct client *c, struct chunk *chunk)
+{
+	if (c->doom != NULL) {
+		chunk_give(bufs(c), chunk);
+		return;
+	}
+	sendq_push(bufs(c), &c->out, chunk);
+	mark_dirty(c);
+}
+
+static bool ends_here(const struct client *c)
+{
+	return c->last_read && c->outstanding == 0 && sendq_held(&c->out) == 0;
+}
+
+static void flush_now(struct client *c)
+{
+	size_t n = 0;
+	enum sendq_result r = sendq_flush(bufs(c), &c->out, c->fd, false, &n);
+	metric_add(c->worker->m, M_CLIENT_WRITE_BYTES, n);
+	if (r == SENDQ_ERROR) {
+		client_close(c, "write failed");
+		return;
+	}
+	if (r == SENDQ_FULL) {
+		watch(c, (short)(c->watching | EV_WRITE));
+		return;
+	}
+	c->biggest = 0;
+	watch(c, (short)(c->watching & ~EV_WRITE));
+	if (ends_here(c))
+		client_close(c, "finished");
+}
+
+void client_flush(struct client *c)
+{
+	if (c->dead)
+		return;
+	if (c->doom != NULL)
+		client_close(c, c->doom);
+	else if (!(c->watching & EV_WRITE))
+		flush_now(c);
+}
+
+/* ---- the queue ----------------------------------------------------------------------------------
+ */
+
+static bool may_read(const struct client *c)
+{
+	return !c->last_read && c->doom == NULL && !(c->barrier && c->outstanding > 0) &&
+	       c->outstanding < c->worker->opts.limits->pipeline;
+}
+
+/* Room for more requests again: not before half the pipeline is free, so that it does not flap. */
+static bool worth_resuming(const struct client *c)
+{
+	if (c->outstanding == 0)
+		return true;
+	return !c->barrier && c->outstanding <= c->worker->opts.limits->pipeline / 2;
+}
+
+void client_advance(struct client *c)
+{
+	struct request *r;
+	while ((r = STAILQ_FIRST(&c->queue)) != NULL) {
+		request_emit(r);
+		if (r->state != REQ_ANSWERED)
+			break;
+		request_leave_queue(r);
+	}
+	if (UNLIKELY(!(c->watching & EV_READ)) && !c->last_read && worth_resuming(c))
+		mark_resuming(c);
+	if (UNLIKELY(c->last_read) && c->outstanding == 0)
+		mark_dirty(c); /* the flush closes it */
+}
+
+void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n)
+{
+	metric_add(c->worker->m, M_REQUESTS_LOCAL, 1);
+	if (c->outstanding == 0) {
+		client_write(c, bytes, n);
+		return;
+	}
+	struct request *r = request_new(c, cmd);
+	request_reply_bytes(r, bytes, n);
+	request_answered(r);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------
+ */
+
+/* Bytes being parsed: in the scratch buffer, or in a chunk of their own. */
+struct input {
+	uint8_t *at;
+	size_t n;
+	struct chunk *chunk; /* owned; NULL: scratch */
+};
+
+void client_finish(struct client *c)
+{
+	c->last_read = true;
+	watch(c, (short)(c->watching & ~EV_READ));
+	if (c->outstanding == 0)
+		mark_dirty(c);
+}
+
+static void protocol_error(struct client *c, const char *what)
+{
+	struct text t;
+	metric_add(c->worker->m, M_CLIENTS_CLOSED_PROTOCOL, 1);
+	error_text(&t, "ERR %s", what);
+	client_answer(c, NULL, t.at, t.len);
+	client_finish(c);
+}
+
+/* The whole request as the only content of the input's chunk; what follows it moves to the scratch
+ * buffer. */
+static void isolate(struct client *c, struct input *in, size_t len)
+{
+	size_t rest = in->n - len;
+	CHECK(rest <= LOOP_SCRATCH);
+	memcpy(c->worker->loop.scratch, in->at + len, rest);
+	in->chunk->start = (uint32_t)(in->at - in->chunk->data);
+	in->chunk->end = in->chunk->start + (uint32_t)len;
+	in->at = c->worker->loop.scratch;
+	in->n = rest;
+}
+
+static void serve(struct client *c, struct input *in, size_t len)
+{
+	struct worker *w = c->worker;
+	struct chunk *own = NULL;
+	struct call call = {
+		.client = c,
+		.args = w->args.v,
+		.n = w->args.n,
+		.bytes = in->at,
+		.len = len,
+		.verbatim = !c->scan.inline_form && !c->scan.loose,
+	};
+	if (in->chunk != NULL && len >= LARGE && in->n - len <= LOOP_SCRATCH) {
+		isolate(c, in, len);
+		own = in->chunk;
+		in->chunk = NULL;
+		call.chunk = &own;
+	} else {
+		in->at += len;
+		in->n -= len;
+	}
+	metric_add(w->m, M_REQUESTS, 1);
+	dispatch(&call);
+	chunk_give(&w->loop.pool, own);
+}
+
+/* One request, when it is whole.  False: no more can be done with these bytes now. */
+static bool take_request(struct client *c, struct input *in)
+{
+	struct worker *w = c->worker;
+	if (c->outstanding == 0)
+		c->barrier = false;
+	enum resp_status st = resp_request_scan(&c->scan, in->at, in->n, &w->args);
+	size_t len = c->scan.pos;
+	if (st == RESP_BAD) {
+		protocol_error(c, c->scan.error);
+		return false;
+	}
+	size_t need = st == RESP_MORE ? resp_request_need(&c->scan) : 0;
+	if (!fits(len, need, w->opts.limits->request_size)) {
+		protocol_error(c, "Protocol error: too big request");
+		return false;
+	}
+	if (st == RESP_MORE)
+		return false;
+	if (!c->scan.split_done)
+		resp_request_split(in->at, len, &w->args);
+	if (w->args.n > 0) {
+		serve(c, in, len);
+		if (len >= LARGE)
+			resp_args_trim(&w->args);
+	} else {
+		in->at += len;
+		in->n -= len;
+	}
+	resp_request_reset(&c->scan);
+	return in->n > 0;
+}
+
+/* What was not served stays with the client. */
+static void keep_rest(struct client *c, struct input *in)
+{
+	if (c->last_read || c->doom != NULL || in->n == 0) {
+		chunk_give(bufs(c), in->chunk);
+		return;
+	}
+	if (in->chunk != NULL) {
+		in->chunk->start = (uint32_t)(in->at - in->chunk->data);
+		in->chunk->end = in->chunk->start + (uint32_t)in->n;
+		c->in = in->chunk;
+		return;
+	}
+	c->in = chunk_append(bufs(c), NULL, in->at, in->n);
+}
+
+static void client_take(struct client *c, struct input *in)
+{
+	while (in->n > 0 && may_read(c))
+		if (!take_request(c, in))
+			break;
+	keep_rest(c, in);
+	if (!may_read(c))
+		watch(c, (short)(c->watching & ~EV_READ));
+}
+
+/* Where the next bytes go: behind a large unfinished request, or into scratch behind a copy of a
+ * small one. */
+static struct input next_input(struct client *c, size_t *ret_room)
+{
+	struct loop *l = &c->worker->loop;
+	struct input in = {.at = l->scratch, .n = 0, .chunk = NULL};
+	*ret_room = LOOP_SCRATCH;
+	if (c->in == NULL)
+		return in;
+	size_t len = chunk_len(c->in);
+	size_t need = resp_request_need(&c->scan);
+	if (len + need >= LARGE) {
+		/* memory follows what has come, not what is announced */
+		size_t room = need < LARGE ? LARGE : need;
+		size_t most = len < LARGE ? 2 * LARGE : len;
+		c->in = chunk_grow(&l->pool, c->in, room < most ? room : most);
+		in.chunk = c->in;
+		in.at = chunk_bytes(c->in);
+		*ret_room = room < chunk_room(c->in) ? room : chunk_room(c->in);
+	} else {
+		memcpy(l->scratch, chunk_bytes(c->in), len);
+		chunk_give(&l->pool, c->in);
+		*ret_room = LOOP_SCRATCH - len;
+	}
+	in.n = len;
+	c->in = NULL;
+	return in;
+}
+
+static void end_of_input(struct client *c)
+{
+	if (c->outstanding == 0 && sendq_held(&c->out) == 0)
+		client_close(c, "closed by the client");
+	else
+		client_finish(c); /* half closed: it still gets its replies */
+}
+
+static void on_readable(struct client *c)
+{
+	size_t room;
+	struct input in = next_input(c, &room);
+	ssize_t n = recv(c->fd, in.at + in.n, room, 0);
+	if (n <= 0) {
+		int err = errno;
+		keep_rest(c, &in);
+		if (n == 0)
+			end_of_input(c);
+		else if (err != EAGAIN && err != EINTR)
+			client_close(c, rw_strerror(-err));
+		return;
+	}
+	metric_add(c->worker->m, M_CLIENT_READ_BYTES, (uint64_t)n);
+	in.n += (size_t)n;
+	client_take(c, &in);
+}
+
+/* Reading was stopped and may go on: first what is already here. */
+void client_resume(struct client *c)
+{
+	if (c->dead || c->last_read || !may_read(c))
+		return;
+	c->barrier = false;
+	watch(c, (short)(c->watching | EV_READ));
+	if (c->in == NULL)
+		return;
+	struct input in = {.at = chunk_bytes(c->in), .n = chunk_len(c->in), .chunk = c->in};
+	c->in = NULL;
+	client_take(c, &in);
+}
+
+static void on_io(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	(void)fd;
+	CHECK_KIND(c, CLIENT_MAGIC);
+	if ((what & EV_WRITE) && !c->dead)
+		flush_now(c);
+	if ((what & EV_READ) && !c->dead && (c->watching & EV_READ))
+		on_readable(c);
+}

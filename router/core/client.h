@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * A client's connection: bytes in, requests in order, replies out in the same order.
+ *
+ * Reading.  Bytes land in the loop's scratch buffer; whole requests are served straight from there.
+ * What is left of an unfinished one is kept in `in`; a large one is then read directly into `in`,
+ * and the chunk itself goes on to the node, so that its bytes are copied by the kernel alone.
+ *
+ * Reading stops while `pipeline` requests are outstanding, while a barrier stands (requests before
+ * it must be answered before any after it may use another connection), and after the last request
+ * of a closing client.
+ *
+ * Writing.  Replies gather in `out`, which is written once at the end of the turn.
+ *
+ * Worker-owned.
+ */
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "router/core/request.h"
+#include "router/io/sendq.h"
+#include "router/wire/resp.h"
+
+#define CLIENT_MAGIC UINT32_C(0xc11e4710)
+#define CLIENT_NAME_MAX 64
+
+struct worker;
+
+struct client {
+	uint32_t magic;
+	int fd;
+	uint64_t id;
+	struct worker *worker;    /* borrowed */
+	struct worker_pool *pool; /* borrowed */
+	LIST_ENTRY(client) all;
+	STAILQ_ENTRY(client) dirty_link;
+	STAILQ_ENTRY(client) resume_link; /* later: the graveyard */
+	struct request_queue queue;
+	uint32_t outstanding; /* requests in the queue */
+	uint16_t class_id;    /* of the node connections it uses */
+	uint8_t resp;         /* 2 or 3 */
+	uint8_t watching;     /* EV_READ | EV_WRITE */
+	uint32_t database;
+	bool is_dirty : 1;
+	bool is_resuming : 1;
+	bool barrier : 1;   /* no request is read until the queue is empty */
+	bool last_read : 1; /* nothing more is read: QUIT, protocol error, end of input */
+	bool dead : 1;      /* in the graveyard */
+	const char *doom;   /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in;   /* owned: an unfinished request; NULL: none */
+	struct sendq out;
+	size_t held;    /* reply bytes waiting in requests */
+	size_t biggest; /* largest reply that is buffered now */
+	char *name;     /* owned; CLIENT SETNAME; NULL: none */
+	uint64_t since_ns;
+	struct event io;
+	struct resp_request scan;
+};
+LIST_HEAD(client_list, client);
+STAILQ_HEAD(client_queue, client);
+
+/* Takes the socket over. */
+void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id);
+
+/*
+ * Closes at once; outstanding requests are abandoned.  The memory goes at the end of the turn.  Not
+ * while a reply is being handed over: that is what client_doom() is for.
+ */
+void client_close(struct client *c, const char *why);
+
+/* Takes nothing more and closes at the end of the turn.  `why` is static. */
+void client_doom(struct client *c, const char *why);
+
+/* Nothing more is read; closes when everything outstanding is answered and written. */
+void client_finish(struct client *c);
+
+/* Reply bytes for the head request, or for a client without outstanding requests. */
+void client_write(struct client *c, const void *bytes, size_t n);
+void client_write_chunk(struct client *c, struct chunk *chunk);
+
+/* The head of the queue may be complete: emits all that can go. */
+void client_advance(struct client *c);
+
+/* Answers the present request with these bytes: at once, or when it is its turn. */
+void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n);
+
+/* Bytes that wait for the client, who is doomed when they are too many. */
+void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes);
+
+/* End of turn. */
+void client_resume(struct client *c);
+void client_flush(struct client *c);
+void client_free(struct client *c);

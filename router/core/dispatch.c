@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/core/dispatch.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "router/core/errors.h"
+#include "router/core/split.h"
+#include "router/core/worker.h"
+#include "router/wire/resp_write.h"
+
+static void answer_text(struct call *call, const struct text *t)
+{
+	client_answer(call->client, call->cmd, t->at, t->len);
+}
+
+static void refuse(struct call *call, const struct text *t)
+{
+	metric_add(call->client->worker->m, M_ERRORS_CLIENT, 1);
+	answer_text(call, t);
+}
+
+static void answer_crossslot(struct call *call)
+{
+	metric_add(call->client->worker->m, M_ERRORS_CROSSSLOT, 1);
+	client_answer(call->client, call->cmd, error_crossslot.ptr, error_crossslot.len);
+}
+
+static void not_served(struct call *call)
+{
+	struct text t;
+	error_not_served(&t, call->cmd);
+	refuse(call, &t);
+}
+
+/* ---- one node -----------------------------------------------------------------------------------
+ */
+
+/* The request's bytes into the connection: as they came, by handing the chunk over, or written
+ * anew. */
+static void send_call(struct call *call, struct upconn *conn, struct part *p)
+{
+	if (UNLIKELY(!call->verbatim)) {
+		size_t n = resp_request_size(call->args, call->n);
+		(void)resp_put_request(upconn_reserve(conn, n), call->args, call->n);
+		upconn_commit(conn, p, n);
+	} else if (UNLIKELY(call->chunk != NULL && *call->chunk != NULL)) {
+		upconn_send_chunk(conn, p, *call->chunk);
+		*call->chunk = NULL;
+	} else {
+		upconn_send(conn, p, call->bytes, call->len);
+	}
+}
+
+void forward_one(struct call *call, uint32_t node)
+{
+	struct client *c = call->client;
+	struct request *r = request_new(c, call->cmd);
+	enum up_why why = UP_WHY_NONE;
+	struct upconn *conn = upstream_conn(r->view->up[node], c->class_id, &why);
+	request_set_deadline(r, DEADLINE_REQUEST);
+	request_part_init(r, &r->part, node);
+	r->parts_out = 1;
+	if (UNLIKELY(conn == NULL)) {
+		request_upstream_ops.failed(&r->part, why);
+		return;
+	}
+	send_call(call, conn, &r->part);
+}
+
+/* ---- owners -------------------------------------------------------------------------------------
+ */
+
+static struct span tag_of(const struct topology *t, struct span key)
+{
+	return ring_key_tag(key, t->hash_tag);
+}
+
+/* Keys of different tags that happen to have one owner: it works today and may not after a change.
+ */
+static void note_untagged(struct call *call)
+{
+	struct worker *w = call->client->worker;
+	metric_add(w->m, M_UNTAGGED_MULTIKEY, 1);
+	if (w->untagged_logged[call->cmd->id])
+		return;
+	w->untagged_logged[call->cmd->id] = true;
+	log_warn("route",
+		"a multi-key command without a common hash tag happened to have one owner",
+		"command=%s", call->cmd->name);
+}
+
+static bool same_tags(const struct topology *t, const struct call *call, const struct cmd_keys *k)
+{
+	struct span first = tag_of(t, call->args[k->at[0]]);
+	for (uint32_t i = 1; i < k->n; i++)
+		if (!span_eq(first, tag_of(t, call->args[k->at[i]])))
+			return false;
+	return true;
+}
+
+static void answer_untagged(struct call *call)
+{
+	struct text t;
+	error_text(&t, "CROSSSLOT Keys in request have no common hash tag");
+	metric_add(call->client->worker->m, M_ERRORS_CROSSSLOT, 1);
+	answer_text(call, &t);
+}
+
+static void answer_no_owner(struct call *call)
+{
+	struct text t;
+	metric_add(call->client->worker->m, M_ERRORS_UNAVAILABLE, 1);
+	error_text(&t, "UNAVAILABLE no node owns this key");
+	answer_text(call, &t);
+}
+
+uint32_t dispatch_owner_of_keys(struct call *call)
+{
+	const struct worker_pool *p = call->client->pool;
+	const struct cmd_keys *k = &call->client->worker->keys;
+	const struct topology *t = view_topology(p->view);
+	uint32_t owner = topology_owner(t, call->args[k->at[0]]);
+	for (uint32_t i = 1; i < k->n; i++) {
+		if (topology_owner(t, call->args[k->at[i]]) != owner) {
+			answer_crossslot(call);
+			return RING_NONE;
+		}
+	}
+	if (owner == RING_NONE) {
+		answer_no_owner(call);
+	} else if (k->n > 1 && !same_tags(t, call, k)) {
+		if (p->opts->tagged_multikey) {
+			answer_untagged(call);
+			return RING_NONE;
+		}
+		note_untagged(call);
+	}
+	return owner;
+}
+
+/* ---- policies -----------------------------------------------------------------------------------
+ */
+
+static void run_one_key(struct call *call)
+{
+	const struct topology *t = view_topology(call->client->pool->view);
+	uint32_t owner = topology_owner(t, call->args[call->cmd->first_key]);
+	if (UNLIKELY(owner == RING_NONE))
+		answer_no_owner(call);
+	else
+		forward_one(call, owner);
+}
+
+/* XREAD and XREADGROUP block only when they are told to. */
+static bool asks_to_block(const struct call *call)
+{
+	if (!(call->cmd->flags & CMD_BLOCKING))
+		return false;
+	for (size_t i = 1; i < call->n; i++) {
+		if (span_eq_nocase(call->args[i], SPAN("STREAMS")))
+			return false;
+		if (span_eq_nocase(call->args[i], SPAN("BLOCK")))
+			return true;
+	}
+	return false;
+}
+
+/* Pairs that do not pair up: Redis says so before it looks at anything else. */
+static bool odd_pairs(const struct call *call)
+{
+	return (call->cmd->id == CMD_ID_MSET || call->cmd->id == CMD_ID_MSETNX) && call->n % 2 == 0;
+}
+
+/* Without a key: whichever node the command's own name falls to. */
+static void run_any(struct call *call)
+{
+	uint32_t any = topology_owner(view_topology(call->client->pool->view), call->args[0]);
+	if (any == RING_NONE)
+		answer_no_owner(call);
+	else
+		forward_one(call, any);
+}
+
+static void run_some_keys(struct call *call)
+{
+	struct cmd_keys *k = &call->client->worker->keys;
+	enum cmd_keys_result found = cmd_get_keys(call->cmd, call->args, call->n, k);
+	if (found == CMD_KEYS_BAD) {
+		run_any(call); /* the arguments make no sense: any node says in which way */
+		return;
+	}
+	if (k->n == 0) {
+		not_served(call);
+		return;
+	}
+	uint32_t owner = dispatch_owner_of_keys(call);
+	if (owner == RING_NONE)
+		return;
+	if (asks_to_block(call))
+		not_served(call);
+	else
+		forward_one(call, owner);
+}
+
+static void run_one(struct call *call)
+{
+	if (cmd_one_key(call->cmd))
+		run_one_key(call);
+	else
+		run_some_keys(call);
+}
+
+/* Not served yet, but keys of several owners are told first. */
+static void run_later(struct call *call)
+{
+	struct cmd_keys *k = &call->client->worker->keys;
+	if (cmd_get_keys(call->cmd, call->args, call->n, k) == CMD_KEYS_OK && k->n > 0 &&
+		dispatch_owner_of_keys(call) == RING_NONE)
+		return;
+	not_served(call);
+}
+
+static void run_refused(struct call *call)
+{
+	struct text t;
+	error_text(&t, "ERR '%s' is refused: %s", call->cmd->name,
+		call->cmd->reason != NULL ? call->cmd->reason
+					  : "it makes no sense through a router");
+	refuse(call, &t);
+}
+
+static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
+	[POLICY_ONE] = run_one,
+	[POLICY_SPLIT_VALUES] = split_start,
+	[POLICY_SPLIT_PAIRS] = split_start,
+	[POLICY_SPLIT_SUM] = split_start,
+	[POLICY_LOCAL] = local_run,
+	[POLICY_ANY] = run_any,
+	[POLICY_ALL] = run_later,
+	[POLICY_PRIVATE] = run_later,
+	[POLICY_SCRIPT] = run_later,
+	[POLICY_TX] = run_later,
+	[POLICY_PUBSUB] = run_later,
+	[POLICY_SCAN] = run_later,
+	[POLICY_REFUSED] = run_refused,
+};
+
+/* A browser that was talked into sending a POST to us: Redis hangs up, so do we. */
+static bool is_cross_protocol(const struct span *args)
+{
+	return span_eq_nocase(args[0], SPAN("POST")) || span_eq_nocase(args[0], SPAN("Host:"));
+}
+
+static void unknown(struct call *call)
+{
+	struct text t;
+	if (is_cross_protocol(call->args)) {
+		log_warn("client", "possible cross-protocol attack: a client speaks HTTP",
+			"id=%llu", (unsigned long long)call->client->id);
+		client_doom(call->client, "speaks HTTP");
+		return;
+	}
+	error_unknown_command(&t, call->args, call->n);
+	refuse(call, &t);
+}
+
+void dispatch(struct call *call)
+{
+	struct text t;
+	call->cmd = cmd_find(call->args, call->n);
+	if (UNLIKELY(call->cmd == NULL)) {
+		unknown(call);
+		return;
+	}
+	if (UNLIKELY(call->cmd->has_subs && call->n > 1)) {
+		error_text(&t, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+			(int)(call->args[1].len < 128 ? call->args[1].len : 128),
+			(const char *)call->args[1].ptr, call->cmd->name);
+		refuse(call, &t);
+		return;
+	}
+	if (UNLIKELY(!cmd_arity_ok(call->cmd, call->n) || odd_pairs(call))) {
+		error_arity(&t, call->cmd);
+		refuse(call, &t);
+		return;
+	}
+	if (UNLIKELY(call->client->pool->view == NULL)) {
+		answer_no_owner(call);
+		return;
+	}
+	policy_run[call->cmd->policy](call);
+}

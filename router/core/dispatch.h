@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * From a request that lies in memory to whoever serves it: one handler per policy of the command
+ * table.
+ */
+
+#include "router/core/client.h"
+#include "router/wire/cmd.h"
+#include "router/wire/resp.h"
+
+/* One request, as the client wrote it.  Borrowed: valid during the call. */
+struct call {
+	struct client *client;
+	const struct cmd *cmd;
+	const struct span *args;
+	size_t n;
+	const uint8_t *bytes; /* the request on the wire */
+	size_t len;
+	bool verbatim;        /* may go to a node as it is: an array, cleanly written */
+	struct chunk **chunk; /* holds exactly these bytes and may be taken over (then it becomes
+				 NULL); NULL: no */
+};
+
+/* Serves a whole request.  call->cmd need not be set. */
+void dispatch(struct call *call);
+
+/* The owner of all keys found in w->keys; RING_NONE: they have several, or there is no owner (both
+ * answered). */
+uint32_t dispatch_owner_of_keys(struct call *call);
+
+/* Sends the request to one node. */
+void forward_one(struct call *call, uint32_t node);
+
+/* MGET, MSET, DEL ... */
+void split_start(struct call *call);
+
+/* Commands that the router answers itself. */
+void local_run(struct call *call);

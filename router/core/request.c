@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/core/request.h"
+
+#include <string.h>
+
+#include "base/check.h"
+#include "router/core/client.h"
+#include "router/core/errors.h"
+#include "router/core/split.h"
+#include "router/core/worker.h"
+
+#define B(s) (1u << (s))
+
+static const unsigned request_edges[REQ_STATE_COUNT] = {
+	[REQ_WAITING] = B(REQ_ANSWERED) | B(REQ_ABANDONED),
+	[REQ_ANSWERED] = B(REQ_ABANDONED),
+	[REQ_ABANDONED] = 0,
+};
+
+static void request_enter(struct request *r, enum request_state to)
+{
+	CHECK(request_edges[r->state] & B(to));
+	r->state = (uint8_t)to;
+}
+
+static struct bufpool *bufs(const struct request *r)
+{
+	return &r->pool->worker->loop.pool;
+}
+
+struct request *request_new(struct client *c, const struct cmd *cmd)
+{
+	struct worker *w = c->worker;
+	struct request *r = slab_take(&w->request_slab);
+	r->client = c;
+	r->pool = c->pool;
+	r->view = c->pool->view;
+	r->cmd = cmd;
+	r->born_ns = loop_now(&w->loop);
+	r->due_ns = 0;
+	r->reply_bytes = 0;
+	r->split = NULL;
+	chain_init(&r->hold);
+	r->part.conn = NULL;
+	r->part.flags = 0;
+	r->state = REQ_WAITING;
+	r->due_class = DEADLINE_NONE;
+	r->queued = true;
+	r->emitted = false;
+	r->parts_out = 0;
+	r->inline_len = 0;
+	if (r->view != NULL)
+		r->view->inflight++;
+	STAILQ_INSERT_TAIL(&c->queue, r, order);
+	c->outstanding++;
+	metric_add(w->m, M_REQUESTS_PENDING, 1);
+	return r;
+}
+
+/* ---- deadlines ----------------------------------------------------------------------------------
+ */
+
+void request_set_deadline(struct request *r, enum deadline_class k)
+{
+	struct worker_pool *p = r->pool;
+	r->due_ns = r->born_ns + p->opts->timeout_ns[k];
+	r->due_class = (uint8_t)k;
+	TAILQ_INSERT_TAIL(&p->due[k], r, due);
+	if (UNLIKELY(!p->worker->due_armed))
+		worker_arm_deadline(p->worker, r->due_ns);
+}
+
+static void forget_deadline(struct request *r)
+{
+	if (r->due_class == DEADLINE_NONE)
+		return;
+	TAILQ_REMOVE(&r->pool->due[r->due_class], r, due);
+	r->due_class = DEADLINE_NONE;
+}
+
+void request_part_init(struct request *r, struct part *p, uint32_t node)
+{
+	const struct pool_opts *o = r->pool->opts;
+	uint64_t patience = 3 * o->timeout_ns[r->due_class];
+	p->req = r;
+	p->conn = NULL;
+	p->born_ns = r->born_ns;
+	p->stuck_ns = r->born_ns + (patience > o->stuck_floor_ns ? patience : o->stuck_floor_ns);
+	p->wire_len = 0;
+	p->node = (uint16_t)node;
+	p->flags = r->cmd->flags & CMD_READONLY ? PART_READONLY : 0;
+	p->stage = 0;
+}
+
+/* ---- the end of a request -----------------------------------------------------------------------
+ */
+
+static void maybe_free(struct request *r)
+{
+	if (r->queued || r->parts_out > 0)
+		return;
+	forget_deadline(r);
+	chain_clear(bufs(r), &r->hold);
+	if (r->split != NULL)
+		split_free(bufs(r), r->split);
+	struct worker_pool *p = r->pool;
+	struct view *v = r->view;
+	slab_give(&p->worker->request_slab, r);
+	if (v != NULL && --v->inflight == 0 && !v->current)
+		worker_view_done(p);
+}
+
+void request_leave_queue(struct request *r)
+{
+	STAILQ_REMOVE_HEAD(&r->client->queue, order);
+	r->client->outstanding--;
+	metric_add(r->pool->worker->m, M_REQUESTS_PENDING, (uint64_t)-1);
+	r->queued = false;
+	maybe_free(r);
+}
+
+void request_part_left(struct request *r)
+{
+	CHECK(r->parts_out > 0);
+	r->parts_out--;
+	maybe_free(r);
+}
+
+/* Nobody waits for the parts that are still in FIFOs. */
+static void drop_parts(struct request *r)
+{
+	if (r->split == NULL) {
+		r->part.flags |= PART_DROPPED;
+		return;
+	}
+	for (uint32_t i = 0; i < r->split->nslots; i++)
+		r->split->slots[i].part.flags |= PART_DROPPED;
+}
+
+void request_abandon(struct request *r)
+{
+	request_enter(r, REQ_ABANDONED);
+	forget_deadline(r);
+	drop_parts(r);
+	request_leave_queue(r);
+}
+
+/* ---- the reply ----------------------------------------------------------------------------------
+ */
+
+static bool its_turn(const struct request *r)
+{
+	return STAILQ_FIRST(&r->client->queue) == r;
+}
+
+static void hold_bytes(struct request *r, const uint8_t *bytes, size_t n)
+{
+	if (r->hold.head == NULL && n <= sizeof(r->small) - r->inline_len) {
+		memcpy(r->small + r->inline_len, bytes, n);
+		r->inline_len = (uint8_t)(r->inline_len + n);
+	} else {
+		chain_append(bufs(r), &r->hold, bytes, n);
+	}
+	client_account(r->client, n, r->reply_bytes);
+}
+
+void request_reply_bytes(struct request *r, const uint8_t *bytes, size_t n)
+{
+	r->reply_bytes += n;
+	if (!its_turn(r)) {
+		hold_bytes(r, bytes, n);
+		return;
+	}
+	r->emitted = true;
+	client_write(r->client, bytes, n);
+}
+
+void request_reply_chunk(struct request *r, struct chunk *chunk)
+{
+	size_t n = chunk_len(chunk);
+	r->reply_bytes += n;
+	if (its_turn(r)) {
+		r->emitted = true;
+		client_write_chunk(r->client, chunk);
+		return;
+	}
+	chain_push(bufs(r), &r->hold, chunk);
+	client_account(r->client, n, r->reply_bytes);
+}
+
+static void take_from_held(struct client *c, size_t n)
+{
+	CHECK(n <= c->held);
+	c->held -= n;
+}
+
+void request_emit(struct request *r)
+{
+	struct client *c = r->client;
+	if (r->inline_len > 0) {
+		take_from_held(c, r->inline_len);
+		client_write(c, r->small, r->inline_len);
+		r->inline_len = 0;
+		r->emitted = true;
+	}
+	if (r->hold.head != NULL) {
+		take_from_held(c, r->hold.len);
+		struct chunk *k = r->hold.head;
+		chain_init(&r->hold);
+		while (k != NULL) {
+			struct chunk *next = k->next;
+			client_write_chunk(c, k);
+			k = next;
+		}
+		r->emitted = true;
+	}
+	if (r->split != NULL && r->state == REQ_ANSWERED)
+		split_merge(r);
+}
+
+void request_forget_reply(struct request *r)
+{
+	CHECK(!r->emitted);
+	take_from_held(r->client, r->inline_len + r->hold.len);
+	r->inline_len = 0;
+	chain_clear(bufs(r), &r->hold);
+	r->reply_bytes = 0;
+}
+
+static void count_answer(struct request *r)
+{
+	struct worker *w = r->pool->worker;
+	if (r->cmd != NULL)
+		hist_add(&w->m->family[r->cmd->family],
+			(loop_now(&w->loop) - r->born_ns) / NS_PER_US);
+}
+
+void request_answered(struct request *r)
+{
+	request_enter(r, REQ_ANSWERED);
+	forget_deadline(r);
+	count_answer(r);
+	client_advance(r->client);
+}
+
+/* An error of the router's own instead of a reply. */
+static void answer_text(struct request *r, const struct text *t)
+{
+	if (r->emitted) {
+		/* half a reply has gone out: the client can't make sense of anything after it */
+		client_doom(r->client, "the node's reply broke off");
+		return;
+	}
+	request_forget_reply(r);
+	request_reply_bytes(r, (const uint8_t *)t->at, t->len);
+	request_answered(r);
+}
+
+/* ---- what upstreams call ------------------------------------------------------------------------
+ */
+
+static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t type, bool complete)
+{
+	struct request *r = p->req;
+	if (r->split != NULL) {
+		split_reply(r, p, bytes, n, complete, type == '-');
+		return;
+	}
+	request_reply_bytes(r, bytes, n);
+	if (LIKELY(complete)) {
+		request_answered(r);
+		request_part_left(r);
+	}
+}
+
+static void on_failed(struct part *p, enum up_why why)
+{
+	struct request *r = p->req;
+	if (r->split != NULL) {
+		split_failed(r, p, why);
+		return;
+	}
+	struct text t;
+	error_unavailable(&t, r, p, why);
+	answer_text(r, &t);
+	request_part_left(r);
+}
+
+static void on_dropped(struct part *p)
+{
+	request_part_left(p->req);
+}
+
+const struct upstream_ops request_upstream_ops = {
+	.reply = on_reply,
+	.failed = on_failed,
+	.dropped = on_dropped,
+};
+
+/* ---- running out of time ------------------------------------------------------------------------
+ */
+
+/* A large reply that is still arriving may take as long as a slow command. */
+static uint64_t extended(const struct request *r)
+{
+	const struct part *p = &r->part;
+	const struct pool_opts *o = r->pool->opts;
+	if (r->split != NULL || p->conn == NULL || !(p->flags & PART_BEGUN))
+		return 0;
+	uint64_t patience = o->timeout_ns[DEADLINE_REQUEST];
+	uint64_t until = upconn_last_read(p->conn) + patience;
+	uint64_t last = r->born_ns + o->timeout_ns[DEADLINE_SLOW];
+	return until < last ? until : last;
+}
+
+static void expire(struct request *r)
+{
+	struct text t;
+	metric_add(r->pool->worker->m, M_ERRORS_TIMEOUT, 1);
+	if (r->split != NULL) {
+		split_expire(r);
+		return;
+	}
+	node_metric_add(r->view->up[r->part.node]->m, NM_TIMEOUTS, 1);
+	r->part.flags |= PART_DROPPED | PART_SENT;
+	error_unavailable(&t, r, &r->part, UP_WHY_TIMEOUT);
+	answer_text(r, &t);
+}
+
+uint64_t request_expire_due(struct request_due *q, uint64_t now)
+{
+	struct request *r;
+	while ((r = TAILQ_FIRST(q)) != NULL && r->due_ns <= now) {
+		uint64_t later = extended(r);
+		if (later > now) {
+			/* behind the younger ones: it may expire a little late, never early */
+			r->due_ns = later;
+			TAILQ_REMOVE(q, r, due);
+			TAILQ_INSERT_TAIL(q, r, due);
+			if (TAILQ_FIRST(q) == r)
+				break;
+			continue;
+		}
+		expire(r);
+	}
+	return r != NULL ? r->due_ns : 0;
+}

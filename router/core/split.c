@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/core/split.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "router/core/client.h"
+#include "router/core/dispatch.h"
+#include "router/core/errors.h"
+#include "router/core/worker.h"
+#include "router/wire/resp_elem.h"
+#include "router/wire/resp_write.h"
+
+/* What is gathered about the owners of one request's keys.  One per worker, grown as needed. */
+struct owners {
+	uint16_t *of_key; /* slot of each key, in the order asked */
+	size_t keys_cap;
+	uint32_t nslots;
+	uint32_t *node;         /* by slot */
+	uint32_t *keys;         /* by slot */
+	size_t *bytes;          /* by slot: of the keys (and values) as bulks */
+	uint8_t **at;           /* by slot: where the next key goes */
+	uint32_t *slot_of_node; /* by node; UINT32_MAX: none */
+	size_t nodes_cap;
+};
+
+static void *grown(void *p, size_t n, size_t size)
+{
+	void *q = reallocarray(p, n, size);
+	CHECK(q != NULL);
+	return q;
+}
+
+static struct owners *owners_ready(struct worker *w, size_t nkeys, size_t nnodes)
+{
+	struct owners *o = w->owners;
+	if (o == NULL) {
+		o = calloc(1, sizeof(*o));
+		CHECK(o != NULL);
+		w->owners = o;
+	}
+	if (nkeys > o->keys_cap) {
+		o->keys_cap = nkeys * 2;
+		o->of_key = grown(o->of_key, o->keys_cap, sizeof(*o->of_key));
+	}
+	if (nnodes > o->nodes_cap) {
+		o->nodes_cap = nnodes;
+		o->node = grown(o->node, nnodes, sizeof(*o->node));
+		o->keys = grown(o->keys, nnodes, sizeof(*o->keys));
+		o->bytes = grown(o->bytes, nnodes, sizeof(*o->bytes));
+		o->at = grown(o->at, nnodes, sizeof(*o->at));
+		o->slot_of_node = grown(o->slot_of_node, nnodes, sizeof(*o->slot_of_node));
+		memset(o->slot_of_node, 0xff, nnodes * sizeof(*o->slot_of_node));
+	}
+	o->nslots = 0;
+	return o;
+}
+
+void split_scratch_free(void *scratch)
+{
+	struct owners *o = scratch;
+	if (o == NULL)
+		return;
+	free(o->of_key);
+	free(o->node);
+	free(o->keys);
+	free(o->bytes);
+	free(o->at);
+	free(o->slot_of_node);
+	free(o);
+}
+
+/* Ready for the next request; a vector that one huge request made is given back. */
+static void owners_reset(struct owners *o)
+{
+	for (uint32_t s = 0; s < o->nslots; s++)
+		o->slot_of_node[o->node[s]] = UINT32_MAX;
+	if (o->keys_cap > 64 * 1024) {
+		free(o->of_key);
+		o->of_key = NULL;
+		o->keys_cap = 0;
+	}
+}
+
+/* Keys are args[1], args[1 + step], ... ; a pair's value goes with its key. */
+static size_t call_step(const struct call *call)
+{
+	return call->cmd->policy == POLICY_SPLIT_PAIRS ? 2 : 1;
+}
+
+static uint32_t slot_for(struct owners *o, uint32_t node)
+{
+	uint32_t s = o->slot_of_node[node];
+	if (s == UINT32_MAX) {
+		s = o->nslots++;
+		o->slot_of_node[node] = s;
+		o->node[s] = node;
+		o->keys[s] = 0;
+		o->bytes[s] = 0;
+	}
+	return s;
+}
+
+/* First visit.  False: nobody owns a key. */
+static bool find_owners(struct call *call, struct owners *o)
+{
+	const struct topology *t = view_topology(call->client->pool->view);
+	size_t step = call_step(call);
+	for (size_t i = 1, k = 0; i < call->n; i += step, k++) {
+		uint32_t node = topology_owner(t, call->args[i]);
+		if (node == RING_NONE)
+			return false;
+		uint32_t s = slot_for(o, node);
+		o->of_key[k] = (uint16_t)s;
+		o->keys[s]++;
+		for (size_t j = 0; j < step; j++)
+			o->bytes[s] += resp_bulk_size(call->args[i + j].len);
+	}
+	return true;
+}
+
+/* ---- starting -----------------------------------------------------------------------------------
+ */
+
+/* The parts and, where replies must be put in order, the slot of each key, in one chunk. */
+static struct split *split_new(struct request *r, struct call *call, struct owners *o)
+{
+	size_t nkeys = (call->n - 1) / call_step(call);
+	bool ordered = call->cmd->policy == POLICY_SPLIT_VALUES;
+	size_t slots = o->nslots * sizeof(struct slot);
+	size_t order = ordered ? nkeys * sizeof(uint16_t) : 0;
+	struct chunk *k =
+		chunk_take(&r->pool->worker->loop.pool, sizeof(struct split) + slots + order);
+	struct split *s = (struct split *)(void *)k->data;
+	s->self = k;
+	s->nslots = s->open = o->nslots;
+	s->nkeys = (uint32_t)nkeys;
+	s->order = NULL;
+	if (ordered) {
+		uint8_t *at = k->data + sizeof(struct split) + slots;
+		memcpy(at, o->of_key, order);
+		s->order = (const uint16_t *)(void *)at;
+	}
+	return s;
+}
+
+/* Room for one node's command, its head written. */
+static uint8_t *begin_part(
+	struct call *call, struct owners *o, uint32_t s, struct upconn *conn, size_t *ret_size)
+{
+	struct span name = call->args[0];
+	int64_t argc = 1 + (int64_t)o->keys[s] * (int64_t)call_step(call);
+	size_t most = RESP_HEAD_SIZE + resp_bulk_size(name.len) + o->bytes[s];
+	uint8_t *start = upconn_reserve(conn, most);
+	uint8_t *at = resp_put_head(start, '*', argc);
+	at = resp_put_bulk(at, name);
+	*ret_size = (size_t)(at - start) + o->bytes[s];
+	return at;
+}
+
+/* Second visit: each key to where its node's command has got to. */
+static void write_keys(struct call *call, struct owners *o)
+{
+	size_t step = call_step(call);
+	for (size_t i = 1, k = 0; i < call->n; i += step, k++) {
+		uint32_t s = o->of_key[k];
+		if (o->at[s] == NULL)
+			continue;
+		for (size_t j = 0; j < step; j++)
+			o->at[s] = resp_put_bulk(o->at[s], call->args[i + j]);
+	}
+}
+
+static void slot_fail(struct request *r, struct slot *slot, enum up_why why);
+
+static void start_parts(struct call *call, struct request *r, struct owners *o)
+{
+	struct split *split = r->split;
+	enum up_why why = UP_WHY_NONE;
+	r->parts_out = o->nslots;
+	for (uint32_t s = 0; s < o->nslots; s++) {
+		struct slot *slot = &split->slots[s];
+		slot->reply = NULL;
+		slot->failed = false;
+		slot->keys = o->keys[s];
+		request_part_init(r, &slot->part, o->node[s]);
+		struct upconn *conn =
+			upstream_conn(r->view->up[o->node[s]], call->client->class_id, &why);
+		o->at[s] = NULL;
+		if (conn == NULL) {
+			slot_fail(r, slot, why);
+			r->parts_out--;
+			continue;
+		}
+		size_t size = 0;
+		o->at[s] = begin_part(call, o, s, conn, &size);
+		upconn_commit(conn, &slot->part, size);
+	}
+	write_keys(call, o);
+}
+
+static void answer_when_complete(struct request *r);
+
+static void start_split(struct call *call, struct owners *o)
+{
+	struct request *r = request_new(call->client, call->cmd);
+	metric_add(call->client->worker->m, M_REQUESTS_SPLIT, 1);
+	request_set_deadline(r, DEADLINE_REQUEST);
+	r->split = split_new(r, call, o);
+	start_parts(call, r, o);
+	answer_when_complete(r);
+}
+
+void split_start(struct call *call)
+{
+	struct worker *w = call->client->worker;
+	const struct view *v = call->client->pool->view;
+	size_t nkeys = (call->n - 1) / call_step(call);
+	struct owners *o = owners_ready(w, nkeys, view_topology(v)->nnodes);
+	if (!find_owners(call, o)) {
+		struct text t;
+		error_text(&t, "UNAVAILABLE no node owns this key");
+		client_answer(call->client, call->cmd, t.at, t.len);
+	} else if (o->nslots == 1) {
+		forward_one(call, o->node[0]);
+	} else {
+		start_split(call, o);
+	}
+	owners_reset(o);
+}
+
+/* ---- collecting ---------------------------------------------------------------------------------
+ */
+
+static struct bufpool *bufs(const struct request *r)
+{
+	return &r->pool->worker->loop.pool;
+}
+
+static void slot_append(struct request *r, struct slot *slot, const void *bytes, size_t n)
+{
+	slot->reply = chunk_append(bufs(r), slot->reply, bytes, n);
+	r->reply_bytes += n;
+	client_account(r->client, n, r->reply_bytes);
+}
+
+static void slot_forget(struct request *r, struct slot *slot)
+{
+	if (slot->reply == NULL)
+		return;
+	r->client->held -= chunk_len(slot->reply);
+	chunk_give(bufs(r), slot->reply);
+	slot->reply = NULL;
+}
+
+static void slot_fail(struct request *r, struct slot *slot, enum up_why why)
+{
+	struct text t;
+	error_unavailable(&t, r, &slot->part, why);
+	slot_forget(r, slot);
+	slot_append(r, slot, t.at, t.len);
+	slot->failed = true;
+	slot->part.flags |= PART_DONE;
+	r->split->open--;
+}
+
+static void answer_when_complete(struct request *r)
+{
+	if (r->split->open == 0 && r->state == REQ_WAITING)
+		request_answered(r);
+}
+
+void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,
+	bool is_error)
+{
+	struct slot *slot = CONTAINER_OF(p, struct slot, part);
+	slot_append(r, slot, bytes, n);
+	if (!complete)
+		return;
+	slot->failed = is_error;
+	p->flags |= PART_DONE;
+	r->split->open--;
+	answer_when_complete(r);
+	request_part_left(r);
+}
+
+void split_failed(struct request *r, struct part *p, enum up_why why)
+{
+	slot_fail(r, CONTAINER_OF(p, struct slot, part), why);
+	answer_when_complete(r);
+	request_part_left(r);
+}
+
+void split_expire(struct request *r)
+{
+	struct split *s = r->split;
+	for (uint32_t i = 0; i < s->nslots; i++) {
+		struct slot *slot = &s->slots[i];
+		if (slot->part.flags & PART_DONE)
+			continue;
+		node_metric_add(r->view->up[slot->part.node]->m, NM_TIMEOUTS, 1);
+		slot->part.flags |= PART_DROPPED | PART_SENT;
+		slot_fail(r, slot, UP_WHY_TIMEOUT);
+	}
+	answer_when_complete(r);
+}
+
+size_t split_held(const struct split *s)
+{
+	size_t n = 0;
+	for (uint32_t i = 0; i < s->nslots; i++)
+		n += s->slots[i].reply != NULL ? chunk_len(s->slots[i].reply) : 0;
+	return n;
+}
+
+/* ---- merging ------------------------------------------------------------------------------------
+ */
+
+/* The first error by node name, or NULL. */
+static const struct slot *first_error(const struct request *r)
+{
+	const struct slot *first = NULL;
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		const struct slot *s = &r->split->slots[i];
+		if (!s->failed)
+			continue;
+		if (first == NULL || strcmp(view_node_name(r->view, s->part.node),
+					     view_node_name(r->view, first->part.node)) < 0)
+			first = s;
+	}
+	return first;
+}
+
+static void merge_nonsense(struct request *r)
+{
+	struct text t;
+	error_text(&t, "ERR a node's answer to '%s' made no sense", r->cmd->name);
+	request_reply_bytes(r, (const uint8_t *)t.at, t.len);
+}
+
+static void merge_sum(struct request *r)
+{
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		struct chunk *k = r->split->slots[i].reply;
+		struct resp_head head;
+		if (!resp_elem_head(chunk_bytes(k), chunk_len(k), &head) || head.type != ':') {
+			merge_nonsense(r);
+			return;
+		}
+		sum += head.number;
+	}
+	uint8_t buf[RESP_HEAD_SIZE];
+	uint8_t *end = resp_put_head(buf, ':', sum);
+	request_reply_bytes(r, buf, (size_t)(end - buf));
+}
+
+/* Skips each part's array head.  False: not an array of as many elements as the node was asked for.
+ */
+static bool open_arrays(struct request *r)
+{
+	struct split *s = r->split;
+	for (uint32_t i = 0; i < s->nslots; i++) {
+		struct chunk *k = s->slots[i].reply;
+		struct resp_head head;
+		if (!resp_elem_head(chunk_bytes(k), chunk_len(k), &head))
+			return false;
+		if (head.type != '*' || head.number != (int64_t)s->slots[i].keys)
+			return false;
+		r->client->held -= head.size;
+		k->start += (uint32_t)head.size;
+	}
+	return true;
+}
+
+static void merge_values(struct request *r)
+{
+	struct split *s = r->split;
+	if (!open_arrays(r)) {
+		merge_nonsense(r);
+		return;
+	}
+	uint8_t buf[RESP_HEAD_SIZE];
+	uint8_t *end = resp_put_head(buf, '*', s->nkeys);
+	request_reply_bytes(r, buf, (size_t)(end - buf));
+	for (uint32_t i = 0; i < s->nkeys; i++) {
+		struct chunk *k = s->slots[s->order[i]].reply;
+		size_t n = 0;
+		CHECK(resp_elem_next(chunk_bytes(k), chunk_len(k), &n));
+		client_write(r->client, chunk_bytes(k), n);
+		r->client->held -= n;
+		k->start += (uint32_t)n;
+	}
+}
+
+void split_merge(struct request *r)
+{
+	const struct slot *error = first_error(r);
+	if (error != NULL)
+		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
+	else if (r->cmd->policy == POLICY_SPLIT_VALUES)
+		merge_values(r);
+	else if (r->cmd->policy == POLICY_SPLIT_SUM)
+		merge_sum(r);
+	else
+		request_reply_bytes(r, chunk_bytes(r->split->slots[0].reply),
+			chunk_len(r->split->slots[0].reply));
+	r->client->held -= split_held(r->split);
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		chunk_give(bufs(r), r->split->slots[i].reply);
+		r->split->slots[i].reply = NULL;
+	}
+}
+
+void split_free(struct bufpool *pool, struct split *s)
+{
+	for (uint32_t i = 0; i < s->nslots; i++)
+		chunk_give(pool, s->slots[i].reply);
+	chunk_give(pool, s->self);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * A request over several owners: one part per node, replies merged when all have come.
+ *
+ * Keys are visited twice: once to find their owners and how much room each node's command takes,
+ * once to write them there.  Nothing is allocated per key; one chunk holds the parts and, for MGET,
+ * which part each key went to.
+ */
+
+#include "router/core/request.h"
+
+struct slot {
+	struct part part;    /* first: a part of a split request is its slot */
+	struct chunk *reply; /* owned: the node's reply, or the error that stands for it */
+	uint32_t keys;       /* how many were asked of this node */
+	bool failed;         /* `reply` is an error */
+};
+
+struct split {
+	struct chunk *self; /* the chunk that this lies in */
+	uint32_t nslots;
+	uint32_t open; /* slots without an answer */
+	uint32_t nkeys;
+	const uint16_t *order; /* MGET: slot of each key */
+	struct slot slots[];
+};
+
+/* A piece of a part's reply; when it is the last of the last part, the request is answered. */
+void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,
+	bool is_error);
+void split_failed(struct request *r, struct part *p, enum up_why why);
+
+/* Out of time: parts that have no answer get a time-out for one. */
+void split_expire(struct request *r);
+
+/* Bytes buffered in the parts. */
+size_t split_held(const struct split *s);
+
+/* The merged reply goes out through request_reply_bytes(). */
+void split_merge(struct request *r);
+void split_free(struct bufpool *pool, struct split *s);
+
+/* Frees worker->owners. */
+void split_scratch_free(void *scratch);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * A worker: one thread, one event loop, its own clients, node connections, buffers and metric
+ *block.  Nothing of it is touched by another thread; the control thread sends letters.
+ *
+ *	turn:  wait -> callbacks -> [ resume clients -> flush nodes -> flush clients ]* -> bury the
+ *dead
+ */
+
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mailbox.h"
+#include "base/slab.h"
+#include "router/core/client.h"
+#include "router/core/request.h"
+#include "router/core/view.h"
+#include "router/io/loop.h"
+#include "router/metrics/metrics.h"
+#include "router/upstream/upstream.h"
+#include "router/wire/cmd.h"
+#include "router/wire/resp.h"
+
+/* What workers need to know of a pool; shared by all, never changed. */
+struct pool_opts {
+	const char *name;
+	uint32_t database;
+	bool tagged_multikey; /* untagged multi-key commands are refused even on one owner */
+	uint64_t timeout_ns[DEADLINE_COUNT];
+	uint64_t stuck_floor_ns;
+	struct upstream_opts upstream;
+};
+
+struct worker_limits {
+	uint32_t clients;
+	uint32_t pipeline;
+	uint64_t output; /* bytes that may wait for a client */
+	uint64_t request_size;
+};
+
+/* A worker's side of a pool. */
+struct worker_pool {
+	struct worker *worker;        /* borrowed */
+	const struct pool_opts *opts; /* borrowed */
+	uint32_t index;
+	struct view *view;      /* current; NULL before the first is adopted */
+	struct view_list views; /* all that have requests in flight, the current one included */
+	bool views_done;        /* some of them may be retired */
+	struct upstream_set upstreams;
+	struct request_due due[DEADLINE_COUNT];
+};
+
+/* What the router says of itself to clients; shared, never changed but for the atomics. */
+struct router_facts {
+	const char *version;
+	uint64_t started_wall_ms;
+	uint64_t started_ns;
+	uint16_t port; /* of the first listener */
+	uint32_t max_clients;
+	size_t nworkers;
+	struct metric_block *const *blocks; /* nworkers + 1; the last is the control thread's */
+	size_t nblocks;
+};
+
+/* What workers tell the control thread; called on the worker's thread: the implementation posts
+ * letters. */
+struct worker_listener {
+	void *arg;
+	/* Every client is gone after worker_drain(). */
+	void (*drained)(void *arg, size_t worker);
+	/* Every request routed by an older state is answered, or its node connection closed. */
+	void (*acked)(void *arg, size_t worker, uint32_t pool, uint64_t epoch, uint32_t phase);
+};
+
+struct worker_opts {
+	size_t index;
+	const struct worker_limits *limits;
+	const struct pool_opts *pools;
+	size_t npools;
+	const struct router_facts *facts;
+	struct metric_block *metrics;
+	struct worker_listener listener;
+};
+
+struct worker {
+	struct worker_opts opts;
+	struct loop loop;
+	struct upstream_env upstream;
+	struct metric_block *m;    /* borrowed */
+	struct worker_pool *pools; /* owned */
+	struct mailbox inbox;
+	struct event inbox_event;
+	struct event due_timer;
+	bool due_armed;
+	bool draining;
+	bool drained;
+	bool stopping;
+	struct client_list clients;
+	struct client_queue dirty;
+	struct client_queue resuming;
+	struct client_queue dead;
+	struct slab client_slab;
+	struct slab request_slab;
+	struct resp_args args; /* of the request being served */
+	struct cmd_keys keys;
+	void *owners; /* split.c: scratch, owned */
+	struct rng rng;
+	bool untagged_logged[CMD_COUNT];
+	pthread_t thread;
+	_Atomic uint32_t nclients; /* handed over and not yet closed: the acceptor's measure */
+};
+
+/* 0 or -errno.  worker_start() runs it on its own thread; worker_join() waits for its end after
+ * worker_stop(). */
+int worker_new(struct worker **ret, const struct worker_opts *opts) MUST_CHECK;
+int worker_start(struct worker *w) MUST_CHECK;
+void worker_join(struct worker *w);
+void worker_free(struct worker *w);
+
+/* Letters; any thread.  The fd and the fleet reference are handed over. */
+void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id);
+void worker_publish(struct worker *w, uint32_t pool, struct fleet *f);
+void worker_drain(struct worker *w);
+void worker_close_clients(struct worker *w);
+void worker_stop(struct worker *w);
+
+/* Within the worker: arms the deadline timer for a request that has just been given one. */
+void worker_arm_deadline(struct worker *w, uint64_t due_ns);
+/* The last request of a view that is no longer current is gone. */
+void worker_view_done(struct worker_pool *p);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/io/sendq.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Pieces in one call; more go with the next one. */
+#define IOV_BATCH 64
+
+void sendq_clear(struct bufpool *p, struct sendq *q)
+{
+	chain_clear(p, &q->chain);
+	memset(q, 0, sizeof(*q));
+}
+
+void sendq_ack(struct bufpool *p, struct sendq *q, size_t n)
+{
+	CHECK(n <= q->chain.len - q->unsent);
+	/* the cursor may point into a chunk that goes now: then it is at the next one's start */
+	struct chunk *k = q->chain.head;
+	size_t left = n;
+	while (k != NULL && chunk_len(k) <= left) {
+		left -= chunk_len(k);
+		if (k == q->at)
+			q->at = NULL;
+		k = k->next;
+	}
+	chain_drop(p, &q->chain, n);
+	if (q->unsent == q->chain.len)
+		q->at = NULL; /* nothing sent is held: the cursor is the head */
+}
+
+static int gather(const struct sendq *q, struct iovec *iov, int max)
+{
+	struct chunk *k = q->at != NULL ? q->at : q->chain.head;
+	uint32_t off = q->at != NULL ? q->off : (k != NULL ? k->start : 0);
+	int n = 0;
+	for (; k != NULL && n < max; k = k->next, off = k != NULL ? k->start : 0) {
+		if (off == k->end)
+			continue;
+		iov[n].iov_base = k->data + off;
+		iov[n].iov_len = k->end - off;
+		n++;
+	}
+	return n;
+}
+
+static void advance(struct sendq *q, size_t n)
+{
+	struct chunk *k = q->at != NULL ? q->at : q->chain.head;
+	uint32_t off = q->at != NULL ? q->off : k->start;
+	q->unsent -= n;
+	while (n > k->end - off) {
+		n -= k->end - off;
+		k = k->next;
+		off = k->start;
+	}
+	q->at = k;
+	q->off = off + (uint32_t)n;
+}
+
+static ssize_t send_some(struct sendq *q, int fd)
+{
+	struct iovec iov[IOV_BATCH];
+	int n = gather(q, iov, IOV_BATCH);
+	if (n == 1)
+		return send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL);
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+	return sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+enum sendq_result sendq_flush(
+	struct bufpool *p, struct sendq *q, int fd, bool keep, size_t *ret_bytes)
+{
+	*ret_bytes = 0;
+	while (q->unsent > 0) {
+		ssize_t n = send_some(q, fd);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN ? SENDQ_FULL : SENDQ_ERROR;
+		*ret_bytes += (size_t)n;
+		advance(q, (size_t)n);
+		if (!keep)
+			sendq_ack(p, q, (size_t)n);
+	}
+	return SENDQ_EMPTY;
+}

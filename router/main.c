@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+/*
+ * ringway: the router's process.  Reads the command line and hands over to the control thread, which is this one.
+ */
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "router/conf/conf.h"
+#include "router/control/control.h"
+
+static int run(const struct conf *c)
+{
+	if (c->test_only) {
+		conf_print(c, stdout);
+		return EXIT_CODE_OK;
+	}
+	atomic_store(&log_threshold, (int)c->log_level);
+	return control_run(c);
+}
+
+int main(int argc, char **argv)
+{
+	struct conf c;
+	int code = EXIT_CODE_OK;
+	switch (conf_from_argv(&c, argc, argv, stdout, stderr)) {
+	case CONF_GO_ON:
+		code = run(&c);
+		break;
+	case CONF_EXIT_OK:
+		break;
+	case CONF_EXIT_USAGE:
+		code = EXIT_CODE_USAGE;
+		break;
+	case CONF_EXIT_BAD:
+		code = EXIT_CODE_CONF;
+		break;
+	}
+	conf_fini(&c);
+	return code;
+}

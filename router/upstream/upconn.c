@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+/*
+ * One shared connection to a node.  Requests are written in the order in which they come and
+ *answered in that order, so the head of the FIFO is always the part whose reply is being read:
+ *
+ *	upconn_add -> fifo tail        out: | sent, kept for a retry | not sent |
+ *	                                                              upconn_flush, once a turn
+ *	on_read -> take_replies -> take_reply -> ops->reply / ops->dropped    <- fifo head
+ *
+ * A reply is handed on as it arrives; only an error reply is held until it is whole, because a
+ *node's NOAUTH is never shown to a client.
+ */
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "router/upstream/upstream_internal.h"
+
+#define B(s) (1u << (s))
+
+/* No error line of a sane server is longer. */
+#define ERROR_MAX (64u * 1024)
+
+static const unsigned upconn_edges[UP_STATE_COUNT] = {
+	[UP_CLOSED] = B(UP_CONNECTING),
+	[UP_CONNECTING] = B(UP_GREETING) | B(UP_READY) | B(UP_CLOSED),
+	[UP_GREETING] = B(UP_READY) | B(UP_CLOSED),
+	[UP_READY] = B(UP_CLOSED),
+};
+
+static void on_io(evutil_socket_t fd, short what, void *arg);
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+
+static void upconn_enter(struct upconn *c, enum up_state to)
+{
+	CHECK(upconn_edges[c->state] & B(to));
+	if (c->state == UP_READY)
+		node_metric_add(c->up->m, NM_CONNECTIONS, (uint64_t)-1);
+	if (to == UP_READY)
+		node_metric_add(c->up->m, NM_CONNECTIONS, 1);
+	c->state = (uint8_t)to;
+}
+
+static struct loop *upconn_loop(const struct upconn *c)
+{
+	return c->up->env->loop;
+}
+
+static void arm_timer(struct upconn *c, uint64_t after_ns)
+{
+	struct timeval tv = {.tv_sec = (time_t)(after_ns / NS_PER_S),
+		.tv_usec = (suseconds_t)(after_ns % NS_PER_S / NS_PER_US)};
+	(void)evtimer_add(&c->timer, &tv);
+}
+
+static void watch(struct upconn *c, short what)
+{
+	(void)event_del(&c->io);
+	CHECK(event_assign(&c->io, upconn_loop(c)->base, c->fd, (short)(what | EV_PERSIST), on_io,
+		      c) == 0);
+	(void)event_add(&c->io, NULL);
+	c->writable_armed = (what & EV_WRITE) != 0;
+}
+
+struct upconn *upconn_new(struct upstream *up, uint16_t class_id)
+{
+	struct upconn *c = calloc(1, sizeof(*c));
+	CHECK(c != NULL);
+	c->magic = UPCONN_MAGIC;
+	c->up = up;
+	c->class_id = class_id;
+	c->fd = -1;
+	c->backoff_ns = up->opts->backoff_ns;
+	STAILQ_INIT(&c->fifo);
+	CHECK(event_assign(&c->io, upconn_loop(c)->base, -1, 0, on_io, c) == 0);
+	CHECK(evtimer_assign(&c->timer, upconn_loop(c)->base, on_timer, c) == 0);
+	return c;
+}
+
+void upconn_free(struct upconn *c)
+{
+	if (c == NULL)
+		return;
+	if (c->state != UP_CLOSED)
+		upconn_close(c, UP_WHY_LOST, "the node left");
+	(void)evtimer_del(&c->timer);
+	if (c->is_dirty)
+		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);
+	c->magic = 0;
+	free(c);
+}
+
+/* ---- failing and closing ------------------------------------------------------------------------
+ */
+
+static void fail_part(struct upconn *c, struct part *p, enum up_why why)
+{
+	p->conn = NULL;
+	c->up->held--;
+	node_metric_add(c->up->m, NM_INFLIGHT, (uint64_t)-1);
+	if (p->flags & PART_DROPPED)
+		c->up->env->ops->dropped(p);
+	else
+		c->up->env->ops->failed(p, why);
+}
+
+static void fail_parts(struct upconn *c, enum up_why why)
+{
+	size_t sent = sendq_held(&c->out) - c->out.unsent;
+	size_t at = 0;
+	struct part_fifo parts = STAILQ_HEAD_INITIALIZER(parts);
+	STAILQ_CONCAT(&parts, &c->fifo);
+	c->nfifo = 0;
+	sendq_clear(&upconn_loop(c)->pool, &c->out);
+	struct part *p;
+	while ((p = STAILQ_FIRST(&parts)) != NULL) {
+		STAILQ_REMOVE_HEAD(&parts, link);
+		if (at < sent)
+			p->flags |= PART_SENT;
+		at += p->wire_len;
+		fail_part(c, p, why);
+	}
+}
+
+static const char *const why_names[UP_WHY_COUNT] = {
+	[UP_WHY_NONE] = "none",
+	[UP_WHY_REFUSED] = "refused",
+	[UP_WHY_CONNECT_TIMEOUT] = "connect timeout",
+	[UP_WHY_LOST] = "lost",
+	[UP_WHY_TIMEOUT] = "timeout",
+	[UP_WHY_AUTH] = "authentication",
+	[UP_WHY_NO_ROUTE] = "no route",
+	[UP_WHY_GREETING] = "handshake",
+	[UP_WHY_QUEUE_FULL] = "queue full",
+};
+
+static void log_closed(struct upconn *c, enum up_why why, const char *detail)
+{
+	uint32_t dropped = 0;
+	if (!log_rate_pass(&c->up->complaints, loop_now(upconn_loop(c)), NS_PER_S, &dropped))
+		return;
+	char q[256];
+	log_warn("upstream", "connection closed",
+		"server=%s worker=%zu class=%u why=\"%s\" detail=%s requests=%u unsaid=%u",
+		c->up->server->address.text, c->up->env->worker, c->class_id, why_names[why],
+		log_quote(q, sizeof(q), detail, strlen(detail)), c->nfifo, dropped);
+}
+
+/* When the next attempt may be made: at once after a connection that worked, else after a growing,
+ * jittered pause. */
+static void plan_retry(struct upconn *c)
+{
+	const struct upstream_opts *o = c->up->opts;
+	uint64_t now = loop_now(upconn_loop(c));
+	if (c->proven) {
+		c->backoff_ns = o->backoff_ns;
+		c->retry_ns = now;
+	} else {
+		uint64_t pause = c->backoff_ns / 2 +
+				 (uint64_t)((double)c->backoff_ns * rng_unit(&c->up->env->rng));
+		c->retry_ns = now + pause;
+		c->backoff_ns = c->backoff_ns * 2 < o->backoff_max_ns ? c->backoff_ns * 2
+								      : o->backoff_max_ns;
+	}
+	c->proven = false;
+	if (o->preconnect)
+		arm_timer(c, c->retry_ns - now);
+}
+
+void upconn_close(struct upconn *c, enum up_why why, const char *detail)
+{
+	log_closed(c, why, detail);
+	node_metric_add(c->up->m, c->state == UP_READY ? NM_DISCONNECTS : NM_CONNECT_FAILURES, 1);
+	(void)event_del(&c->io);
+	(void)evtimer_del(&c->timer);
+	if (c->fd >= 0)
+		(void)close(c->fd);
+	c->fd = -1;
+	c->why = (uint8_t)why;
+	c->read_ns = 0;
+	c->greet_due = 0;
+	chunk_give(&upconn_loop(c)->pool, c->error);
+	c->error = NULL;
+	memset(&c->scan, 0, sizeof(c->scan));
+	upconn_enter(c, UP_CLOSED);
+	plan_retry(c);
+	fail_parts(c, why);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------------
+ */
+
+static enum up_why why_of_errno(int err)
+{
+	switch (-err) {
+	case ECONNREFUSED:
+	case ENOENT:
+		return UP_WHY_REFUSED;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case EHOSTDOWN:
+		return UP_WHY_NO_ROUTE;
+	case ETIMEDOUT:
+		return UP_WHY_CONNECT_TIMEOUT;
+	default:
+		return UP_WHY_LOST;
+	}
+}
+
+/* The first words on a connection whose class is not a fresh connection's. */
+static size_t greeting(const struct upconn *c, char *buf, size_t size, uint32_t *ret_due)
+{
+	uint32_t database = c->class_id / 2;
+	int n = 0;
+	*ret_due = 0;
+	if (c->class_id % 2 == 1) {
+		n += snprintf(buf, size, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
+		(*ret_due)++;
+	}
+	if (database != 0) {
+		char digits[16];
+		int len = snprintf(digits, sizeof(digits), "%u", database);
+		n += snprintf(buf + n, size - (size_t)n, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len,
+			digits);
+		(*ret_due)++;
+	}
+	return (size_t)n;
+}
+
+static void become_ready(struct upconn *c)
+{
+	upconn_enter(c, UP_READY);
+	(void)evtimer_del(&c->timer);
+	c->read_ns = loop_now(upconn_loop(c));
+	if (c->nfifo > 0)
+		arm_timer(c, c->up->opts->request_timeout_ns);
+	log_debug("upstream", "connected", "server=%s worker=%zu class=%u",
+		c->up->server->address.text, c->up->env->worker, c->class_id);
+	upconn_flush(c);
+}
+
+static void on_connected(struct upconn *c)
+{
+	char buf[128];
+	size_t n = greeting(c, buf, sizeof(buf), &c->greet_due);
+	watch(c, EV_READ);
+	if (n == 0) {
+		become_ready(c);
+		return;
+	}
+	upconn_enter(c, UP_GREETING);
+	/* a fresh socket's buffer takes these few bytes whole, or something is wrong with it */
+	if (send(c->fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
+		upconn_close(c, UP_WHY_LOST, "greeting not sent");
+}
+
+void upconn_connect(struct upconn *c)
+{
+	bool done = false;
+	node_metric_add(c->up->m, NM_CONNECTS, 1);
+	upconn_enter(c, UP_CONNECTING);
+	c->fd = sock_connect(&c->up->server->where, &done);
+	if (c->fd < 0) {
+		int err = c->fd;
+		upconn_close(c, why_of_errno(err), rw_strerror(err));
+		return;
+	}
+	arm_timer(c, c->up->opts->connect_timeout_ns);
+	if (done)
+		on_connected(c);
+	else
+		watch(c, EV_WRITE);
+}
+
+static void on_connecting_io(struct upconn *c)
+{
+	int r = sock_connect_result(c->fd);
+	if (r != 0)
+		upconn_close(c, why_of_errno(r), rw_strerror(r));
+	else
+		on_connected(c);
+}
+
+/* ---- sending ------------------------------------------------------------------------------------
+ */
+
+void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
+{
+	CHECK(c->state != UP_CLOSED);
+	p->conn = c;
+	p->wire_len = (uint32_t)wire_len;
+	STAILQ_INSERT_TAIL(&c->fifo, p, link);
+	if (c->nfifo++ == 0 && c->state == UP_READY && !evtimer_pending(&c->timer, NULL))
+		arm_timer(c, p->stuck_ns - p->born_ns);
+	c->up->held++;
+	node_metric_add(c->up->m, NM_REQUESTS, 1);
+	node_metric_add(c->up->m, NM_INFLIGHT, 1);
+	if (!c->is_dirty) {
+		c->is_dirty = true;
+		STAILQ_INSERT_TAIL(&c->up->env->dirty, c, dirty_link);
+	}
+}
+
+void upconn_send(struct upconn *c, struct part *p, const void *bytes, size_t n)
+{
+	sendq_append(&upconn_loop(c)->pool, &c->out, bytes, n);
+	upconn_add(c, p, n);
+}
+
+void upconn_send_chunk(struct upconn *c, struct part *p, struct chunk *chunk)
+{
+	size_t n = chunk_len(chunk);
+	sendq_push(&upconn_loop(c)->pool, &c->out, chunk);
+	upconn_add(c, p, n);
+}
+
+void upconn_flush(struct upconn *c)
+{
+	if (c->state != UP_READY || c->writable_armed)
+		return;
+	size_t n = 0;
+	enum sendq_result r = sendq_flush(&upconn_loop(c)->pool, &c->out, c->fd, true, &n);
+	node_metric_add(c->up->m, NM_WRITE_BYTES, n);
+	if (r == SENDQ_FULL)
+		watch(c, EV_READ | EV_WRITE);
+	else if (r == SENDQ_ERROR)
+		upconn_close(c, UP_WHY_LOST, "write failed");
+}
+
+static void on_writable(struct upconn *c)
+{
+	c->writable_armed = false;
+	upconn_flush(c);
+	if (c->state == UP_READY && !c->writable_armed)
+		watch(c, EV_READ);
+}
+
+/* ---- receiving ----------------------------------------------------------------------------------
+ */
+
+static bool is_auth_error(const uint8_t *p, size_t n)
+{
+	return n >= 7 && memcmp(p, "-NOAUTH", 7) == 0;
+}
+
+static void finish_part(struct upconn *c, struct part *p)
+{
+	STAILQ_REMOVE_HEAD(&c->fifo, link);
+	c->nfifo--;
+	c->up->held--;
+	p->conn = NULL;
+	c->proven = true;
+	node_metric_add(c->up->m, NM_INFLIGHT, (uint64_t)-1);
+}
+
+/* An error reply, whole. */
+static void hand_over_error(struct upconn *c, struct part *p, const uint8_t *bytes, size_t n)
+{
+	const struct upstream_ops *ops = c->up->env->ops;
+	node_metric_add(c->up->m, NM_REPLIES_ERROR, 1);
+	if (is_auth_error(bytes, n)) {
+		node_metric_add(c->up->m, NM_AUTH_ALARMS, 1);
+		p->flags |= PART_SENT;
+		ops->failed(p, UP_WHY_AUTH);
+	} else {
+		ops->reply(p, bytes, n, '-', true);
+	}
+}
+
+static void deliver_error(struct upconn *c, struct part *p, const uint8_t *bytes, size_t n)
+{
+	struct bufpool *pool = &upconn_loop(c)->pool;
+	if (c->error == NULL) {
+		hand_over_error(c, p, bytes, n);
+		return;
+	}
+	struct chunk *whole = chunk_append(pool, c->error, bytes, n);
+	c->error = NULL;
+	hand_over_error(c, p, chunk_bytes(whole), chunk_len(whole));
+	chunk_give(pool, whole);
+}
+
+/* A piece of the head part's reply; `complete`: it ends here. */
+static void deliver(struct upconn *c, struct part *p, const uint8_t *bytes, size_t n, bool complete)
+{
+	const struct upstream_ops *ops = c->up->env->ops;
+	uint8_t type = c->scan.type;
+	p->flags |= PART_BEGUN;
+	if (complete) {
+		hist_add(&c->up->m->latency, (loop_now(upconn_loop(c)) - p->born_ns) / NS_PER_US);
+		finish_part(c, p);
+	}
+	if (UNLIKELY(p->flags & PART_DROPPED)) {
+		if (complete) {
+			node_metric_add(c->up->m, NM_LATE_REPLIES, 1);
+			ops->dropped(p);
+		}
+	} else if (LIKELY(type != '-')) {
+		ops->reply(p, bytes, n, type, complete);
+	} else if (complete) {
+		deliver_error(c, p, bytes, n);
+	} else {
+		c->error = chunk_append(&upconn_loop(c)->pool, c->error, bytes, n);
+	}
+}
+
+/* One reply or a piece of one.  Returns how many bytes it took, 0: the connection was closed. */
+static size_t take_reply(struct upconn *c, const uint8_t *bytes, size_t n, size_t *acked)
+{
+	struct part *p = STAILQ_FIRST(&c->fifo);
+	if (p == NULL) {
+		upconn_close(c, UP_WHY_LOST, "a reply that nobody asked for");
+		return 0;
+	}
+	size_t used = 0;
+	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
+	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX)) {
+		upconn_close(c, UP_WHY_LOST, "not a reply");
+		return 0;
+	}
+	if (st == RESP_DONE && *acked + p->wire_len > sendq_held(&c->out) - c->out.unsent) {
+		upconn_close(c, UP_WHY_LOST, "a reply before its request was sent");
+		return 0;
+	}
+	*acked += st == RESP_DONE ? p->wire_len : 0;
+	deliver(c, p, bytes, used, st == RESP_DONE);
+	if (st == RESP_DONE)
+		memset(&c->scan, 0, sizeof(c->scan));
+	return used;
+}
+
+static void take_replies(struct upconn *c, const uint8_t *bytes, size_t n)
+{
+	size_t acked = 0;
+	while (n > 0) {
+		size_t used = take_reply(c, bytes, n, &acked);
+		if (used == 0)
+			return; /* closed */
+		bytes += used;
+		n -= used;
+	}
+	sendq_ack(&upconn_loop(c)->pool, &c->out, acked);
+}
+
+/* Replies to the greeting: any error ends the connection. */
+static void take_greeting(struct upconn *c, const uint8_t *bytes, size_t n)
+{
+	while (n > 0 && c->greet_due > 0) {
+		size_t used = 0;
+		enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
+		if (st == RESP_BAD || c->scan.type == '-') {
+			bool auth = is_auth_error(bytes, n);
+			upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
+			return;
+		}
+		if (st == RESP_DONE) {
+			memset(&c->scan, 0, sizeof(c->scan));
+			c->greet_due--;
+		}
+		bytes += used;
+		n -= used;
+	}
+	if (n > 0)
+		upconn_close(c, UP_WHY_GREETING, "more than the greeting was answered");
+	else if (c->greet_due == 0)
+		become_ready(c);
+}
+
+static void on_readable(struct upconn *c)
+{
+	struct loop *l = upconn_loop(c);
+	ssize_t n = recv(c->fd, l->scratch, LOOP_SCRATCH, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		upconn_close(c, UP_WHY_LOST, n == 0 ? "closed by the node" : rw_strerror(-errno));
+		return;
+	}
+	c->read_ns = loop_now(l);
+	node_metric_add(c->up->m, NM_READ_BYTES, (uint64_t)n);
+	if (c->state == UP_GREETING)
+		take_greeting(c, l->scratch, (size_t)n);
+	else
+		take_replies(c, l->scratch, (size_t)n);
+}
+
+static void on_io(evutil_socket_t fd, short what, void *arg)
+{
+	struct upconn *c = arg;
+	(void)fd;
+	CHECK_KIND(c, UPCONN_MAGIC);
+	if (c->state == UP_CONNECTING) {
+		on_connecting_io(c);
+		return;
+	}
+	if ((what & EV_WRITE) && c->state == UP_READY)
+		on_writable(c);
+	if ((what & EV_READ) && c->state != UP_CLOSED)
+		on_readable(c);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------
+ */
+
+bool upconn_silent(const struct upconn *c, uint64_t now)
+{
+	const struct part *p = STAILQ_FIRST(&c->fifo);
+	if (p == NULL)
+		return false;
+	uint64_t since = c->read_ns > p->born_ns ? c->read_ns : p->born_ns;
+	return now - since > c->up->opts->request_timeout_ns;
+}
+
+/* The oldest part is unanswered for too long, and nothing of its reply is arriving either. */
+static void check_stuck(struct upconn *c)
+{
+	struct part *p = STAILQ_FIRST(&c->fifo);
+	if (p == NULL)
+		return;
+	uint64_t now = loop_now(upconn_loop(c));
+	uint64_t due = p->stuck_ns;
+	if ((p->flags & PART_BEGUN) && c->read_ns + (p->stuck_ns - p->born_ns) > due)
+		due = c->read_ns + (p->stuck_ns - p->born_ns);
+	if (now >= due)
+		upconn_close(c, UP_WHY_LOST, "stuck: the oldest request is unanswered");
+	else
+		arm_timer(c, due - now);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct upconn *c = arg;
+	(void)fd;
+	(void)what;
+	CHECK_KIND(c, UPCONN_MAGIC);
+	switch ((enum up_state)c->state) {
+	case UP_CLOSED:
+		upconn_connect(c);
+		return;
+	case UP_CONNECTING:
+	case UP_GREETING:
+		upconn_close(c, UP_WHY_CONNECT_TIMEOUT, "no connection in time");
+		return;
+	case UP_READY:
+		check_stuck(c);
+		return;
+	case UP_STATE_COUNT:
+		break;
+	}
+	CHECK(!"unreachable");
+}

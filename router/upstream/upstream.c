@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#include "router/upstream/upstream.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "router/upstream/upstream_internal.h"
+
+struct upstream *upstream_new(
+	struct upstream_env *env, struct server *server, const struct upstream_opts *opts)
+{
+	struct upstream *up = calloc(1, sizeof(*up));
+	CHECK(up != NULL);
+	CHECK(env->worker < server->workers);
+	up->env = env;
+	up->server = server_ref(server);
+	up->m = &server->blocks[env->worker];
+	up->opts = opts;
+	return up;
+}
+
+void upstream_free(struct upstream *up)
+{
+	if (up == NULL)
+		return;
+	upstream_abandon(up);
+	CHECK(up->held == 0);
+	free(up->shared);
+	server_unref(up->server);
+	free(up);
+}
+
+void upstream_abandon(struct upstream *up)
+{
+	for (uint32_t i = 0; i < up->nshared; i++) {
+		upconn_free(up->shared[i]);
+		up->shared[i] = NULL;
+	}
+}
+
+/* The connection object of a class, made when it is first needed. */
+static struct upconn *class_conn(struct upstream *up, uint16_t class_id)
+{
+	CHECK(class_id < UP_CLASSES_MAX);
+	if (class_id >= up->nshared) {
+		struct upconn **grown =
+			realloc(up->shared, (class_id + 1u) * sizeof(struct upconn *));
+		CHECK(grown != NULL);
+		for (uint32_t i = up->nshared; i <= class_id; i++)
+			grown[i] = NULL;
+		up->shared = grown;
+		up->nshared = class_id + 1u;
+	}
+	if (up->shared[class_id] == NULL)
+		up->shared[class_id] = upconn_new(up, class_id);
+	return up->shared[class_id];
+}
+
+void upstream_preconnect(struct upstream *up, uint16_t class_id)
+{
+	struct upconn *c = class_conn(up, class_id);
+	if (c->state == UP_CLOSED)
+		upconn_connect(c);
+}
+
+static bool queue_full(const struct upstream *up, const struct upconn *c)
+{
+	if (up->held < up->opts->queue)
+		return false;
+	return c->state != UP_READY || upconn_silent(c, loop_now(up->env->loop));
+}
+
+struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why)
+{
+	struct upconn *c = class_conn(up, class_id);
+	if (c->state == UP_CLOSED && loop_now(up->env->loop) >= c->retry_ns)
+		upconn_connect(c);
+	if (c->state == UP_CLOSED) {
+		*ret_why = (enum up_why)c->why;
+		return NULL;
+	}
+	if (queue_full(up, c)) {
+		node_metric_add(up->m, NM_QUEUE_FULL, 1);
+		*ret_why = UP_WHY_QUEUE_FULL;
+		return NULL;
+	}
+	return c;
+}
+
+void upstream_flush_all(struct upstream_env *env)
+{
+	struct upconn *c;
+	while ((c = STAILQ_FIRST(&env->dirty)) != NULL) {
+		STAILQ_REMOVE_HEAD(&env->dirty, dirty_link);
+		c->is_dirty = false;
+		upconn_flush(c);
+	}
+}

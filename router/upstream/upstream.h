@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright the Ringway authors */
+#pragma once
+
+/*
+ * A worker's side of one server: its shared connections, one per class, and what a failed attempt
+ *taught it.
+ *
+ *	struct upstream --- shared[class] --- struct upconn --- fifo of struct part
+ *
+ * A class is what requests must agree on to share a connection: the database and the RESP version.
+ *All requests of a client to a node go through one connection as long as its class stays, so they
+ *take effect in order.
+ *
+ * States of a connection (upconn_edges in upconn.c):
+ *
+ *	CLOSED --> CONNECTING --> GREETING --> READY
+ *	   ^___________|______________|__________|
+ *
+ * CLOSED: an attempt is due at retry_ns; requests until then fail at once with the reason of the
+ *last failure. CONNECTING, GREETING: requests queue up, within their deadlines.  READY: they are
+ *sent at the end of the turn.
+ *
+ * Worker-owned.
+ */
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/log.h"
+#include "base/rand.h"
+#include "router/io/loop.h"
+#include "router/io/sendq.h"
+#include "router/upstream/part.h"
+#include "router/upstream/server.h"
+#include "router/wire/resp.h"
+
+#define UPCONN_MAGIC UINT32_C(0x7570c017)
+#define UP_CLASSES_MAX 512
+
+enum up_state { UP_CLOSED, UP_CONNECTING, UP_GREETING, UP_READY, UP_STATE_COUNT };
+
+/* Why a part can't be answered. */
+enum up_why {
+	UP_WHY_NONE,
+	UP_WHY_REFUSED,
+	UP_WHY_CONNECT_TIMEOUT,
+	UP_WHY_LOST,
+	UP_WHY_TIMEOUT,
+	UP_WHY_AUTH,
+	UP_WHY_NO_ROUTE,
+	UP_WHY_GREETING,
+	UP_WHY_QUEUE_FULL,
+	UP_WHY_COUNT
+};
+
+struct upstream_opts {
+	uint64_t connect_timeout_ns;
+	uint64_t request_timeout_ns; /* a server silent for longer has a full queue at `queue` */
+	uint64_t backoff_ns;
+	uint64_t backoff_max_ns;
+	uint32_t queue;
+	bool preconnect;
+};
+
+struct upstream_env;
+
+/* What the owner of parts is told.  Called on the worker's loop; the part is no longer in a FIFO
+ * when `complete`. */
+struct upstream_ops {
+	/* Bytes of its reply, in pieces; `type` is the reply's type byte; never for a dropped part.
+	 */
+	void (*reply)(struct part *p, const uint8_t *bytes, size_t n, uint8_t type, bool complete);
+	/* The reply of a dropped part is complete, or its connection is gone: the owner may free
+	 * it. */
+	void (*dropped)(struct part *p);
+	/* There will be no (complete) reply. */
+	void (*failed)(struct part *p, enum up_why why);
+};
+
+/* Shared by all upstreams of a worker. */
+struct upstream_env {
+	struct loop *loop;              /* borrowed */
+	const struct upstream_ops *ops; /* borrowed */
+	size_t worker;                  /* index, for the servers' metric blocks */
+	struct rng rng;
+	STAILQ_HEAD(, upconn) dirty; /* have something to send at the end of the turn */
+};
+
+struct upconn {
+	uint32_t magic;
+	uint8_t state; /* enum up_state; changed by upconn_enter() alone */
+	bool writable_armed;
+	bool is_dirty;
+	uint16_t class_id;
+	int fd;
+	struct upstream *up; /* borrowed, outlives us */
+	struct part_fifo fifo;
+	uint32_t nfifo;
+	uint32_t greet_due; /* replies to the greeting still to come */
+	struct sendq out;
+	struct resp_reply scan;
+	struct chunk *error; /* owned: an error reply that is not complete yet; NULL: none */
+	uint64_t read_ns;    /* bytes came last; 0: none since READY */
+	uint64_t retry_ns;   /* CLOSED: no attempt before this */
+	uint64_t backoff_ns; /* before the next attempt but one */
+	uint8_t why;         /* enum up_why of the last failure */
+	bool proven; /* a reply has come since READY: the next failure is not one of connecting */
+	STAILQ_ENTRY(upconn) dirty_link;
+	struct event io;
+	struct event timer; /* CONNECTING, GREETING: the connect timeout; CLOSED: the next attempt;
+			       READY: is it stuck? */
+};
+
+struct upstream {
+	struct upstream_env *env;         /* borrowed */
+	struct server *server;            /* a reference */
+	struct node_block *m;             /* this worker's, in server */
+	const struct upstream_opts *opts; /* borrowed */
+	struct upconn **shared;           /* owned; by class, NULL: never needed */
+	uint32_t nshared;
+	uint32_t held; /* parts in the FIFOs */
+	struct log_rate complaints;
+};
+
+/* Class of a database and RESP version (2 or 3). */
+static inline uint16_t up_class(uint32_t database, int resp)
+{
+	return (uint16_t)(database * 2 + (resp == 3));
+}
+
+struct upstream *upstream_new(
+	struct upstream_env *env, struct server *server, const struct upstream_opts *opts);
+/* Its parts fail first.  NULL is allowed. */
+void upstream_free(struct upstream *up);
+
+/* Closes every connection for good; their parts fail. */
+void upstream_abandon(struct upstream *up);
+
+/* Opens the connection of a class ahead of need. */
+void upstream_preconnect(struct upstream *up, uint16_t class_id);
+
+/* The slow half of upstream_conn(). */
+struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why);
+
+/* The connection for a request of this class, or NULL and why there is none. */
+static inline struct upconn *upstream_conn(
+	struct upstream *up, uint16_t class_id, enum up_why *ret_why)
+{
+	if (LIKELY(class_id < up->nshared)) {
+		struct upconn *c = up->shared[class_id];
+		if (LIKELY(c != NULL && c->state == UP_READY && up->held < up->opts->queue))
+			return c;
+	}
+	return upstream_conn_slow(up, class_id, ret_why);
+}
+
+/* Takes a part into the FIFO; its bytes were written to the sendq (or sent) by the functions below.
+ */
+void upconn_add(struct upconn *c, struct part *p, size_t wire_len);
+
+/* Room for n bytes of a part; upconn_commit() when they are written. */
+static inline uint8_t *upconn_reserve(struct upconn *c, size_t n)
+{
+	return sendq_reserve(&c->up->env->loop->pool, &c->out, n);
+}
+
+static inline void upconn_commit(struct upconn *c, struct part *p, size_t n)
+{
+	sendq_commit(&c->out, n);
+	upconn_add(c, p, n);
+}
+
+/* A part's bytes, copied. */
+void upconn_send(struct upconn *c, struct part *p, const void *bytes, size_t n);
+/* A part's bytes, taken over. */
+void upconn_send_chunk(struct upconn *c, struct part *p, struct chunk *chunk);
+
+/* End of turn: one write per connection that has something to send. */
+void upstream_flush_all(struct upstream_env *env);
+
+/* When bytes came last on the connection that carries p. */
+static inline uint64_t upconn_last_read(const struct upconn *c)
+{
+	return c->read_ns;
+}
