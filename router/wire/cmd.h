@@ -3,8 +3,10 @@
 #pragma once
 
 /*
- * The command table: every command and subcommand of Redis 7.0, declared once in cmd_list.h; documentation, COMMAND,
- * tests and routing derive from it.  Pure and constant: no state, any thread.
+ * The command table: every command and subcommand of Redis 7.0, declared once in cmd_list.h;
+ * documentation, COMMAND, tests and routing derive from it.  Pure: any thread.  The one thing that
+ * is not a constant is the index behind cmd_find(): it is built before main() begins and never
+ * written to again.
  */
 
 #include <stdbool.h>
@@ -22,38 +24,75 @@ enum cmd_policy {
 	CMD_POLICY_COUNT
 };
 
-/* Redis's own flags, as COMMAND INFO names them. */
-#define CMD_FLAGS(X)                                                                                   \
-	X(WRITE, "write")                                                                              \
-	X(READONLY, "readonly")                                                                        \
-	X(DENYOOM, "denyoom")                                                                          \
-	X(ADMIN, "admin")                                                                              \
-	X(PUBSUB, "pubsub")                                                                            \
-	X(NOSCRIPT, "noscript")                                                                        \
-	X(BLOCKING, "blocking")                                                                        \
-	X(LOADING, "loading")                                                                          \
-	X(STALE, "stale")                                                                              \
-	X(SKIP_MONITOR, "skip_monitor")                                                                \
-	X(SKIP_SLOWLOG, "skip_slowlog")                                                                \
-	X(ASKING, "asking")                                                                            \
-	X(FAST, "fast")                                                                                \
-	X(NO_AUTH, "no_auth")                                                                          \
-	X(MAY_REPLICATE, "may_replicate")                                                              \
-	X(NO_ASYNC_LOADING, "no_async_loading")                                                        \
-	X(NO_MULTI, "no_multi")                                                                        \
-	X(MOVABLEKEYS, "movablekeys")                                                                  \
-	X(ALLOW_BUSY, "allow_busy")                                                                    \
-	X(NO_MANDATORY_KEYS, "no_mandatory_keys")
+/* Redis's own flags, as COMMAND INFO names them and in its order. */
+#define CMD_FLAGS(X) \
+	X(WRITE, "write") \
+	X(READONLY, "readonly") \
+	X(DENYOOM, "denyoom") \
+	X(ADMIN, "admin") \
+	X(PUBSUB, "pubsub") \
+	X(NOSCRIPT, "noscript") \
+	X(BLOCKING, "blocking") \
+	X(LOADING, "loading") \
+	X(STALE, "stale") \
+	X(SKIP_MONITOR, "skip_monitor") \
+	X(SKIP_SLOWLOG, "skip_slowlog") \
+	X(ASKING, "asking") \
+	X(FAST, "fast") \
+	X(NO_AUTH, "no_auth") \
+	X(NO_MANDATORY_KEYS, "no_mandatory_keys") \
+	X(NO_ASYNC_LOADING, "no_async_loading") \
+	X(NO_MULTI, "no_multi") \
+	X(MOVABLEKEYS, "movablekeys") \
+	X(ALLOW_BUSY, "allow_busy")
 
 enum cmd_flag_bit {
 #define X(id, text) CMD_BIT_##id,
 	CMD_FLAGS(X)
 #undef X
+		CMD_FLAG_COUNT
 };
 
 enum {
 #define X(id, text) CMD_##id = 1u << CMD_BIT_##id,
 	CMD_FLAGS(X)
+#undef X
+};
+
+/* ACL categories, in the order of ACL CAT. */
+#define CMD_CATEGORIES(X) \
+	X(KEYSPACE, "keyspace") \
+	X(READ, "read") \
+	X(WRITE, "write") \
+	X(SET, "set") \
+	X(SORTEDSET, "sortedset") \
+	X(LIST, "list") \
+	X(HASH, "hash") \
+	X(STRING, "string") \
+	X(BITMAP, "bitmap") \
+	X(HYPERLOGLOG, "hyperloglog") \
+	X(GEO, "geo") \
+	X(STREAM, "stream") \
+	X(PUBSUB, "pubsub") \
+	X(ADMIN, "admin") \
+	X(FAST, "fast") \
+	X(SLOW, "slow") \
+	X(BLOCKING, "blocking") \
+	X(DANGEROUS, "dangerous") \
+	X(CONNECTION, "connection") \
+	X(TRANSACTION, "transaction") \
+	X(SCRIPTING, "scripting")
+
+enum cmd_category_bit {
+#define X(id, text) CMD_CATEGORY_BIT_##id,
+	CMD_CATEGORIES(X)
+#undef X
+		CMD_CATEGORY_COUNT
+};
+
+enum {
+#define X(id, text) CMD_CATEGORY_##id = 1u << CMD_CATEGORY_BIT_##id,
+	CMD_CATEGORIES(X)
 #undef X
 };
 
@@ -65,6 +104,20 @@ enum cmd_family {
 	CMD_FAMILY_COUNT
 };
 
+/* How the keys of a command are found. */
+enum cmd_key_method {
+	KEYS_NONE,
+	KEYS_ONE,        /* args[first_key], which the arity guarantees */
+	KEYS_RANGE,      /* first_key to last_key by step */
+	KEYS_COUNTED_1,  /* args[1] says how many follow it */
+	KEYS_COUNTED_2,  /* args[2] does */
+	KEYS_TO_COUNTED, /* args[1] is one, args[2] says how many follow it */
+	KEYS_SORT,       /* args[1] and the last STORE */
+	KEYS_GEORADIUS,  /* args[1], after STORE and after STOREDIST */
+	KEYS_STREAMS,    /* the first half of what follows STREAMS */
+	KEYS_MIGRATE,    /* args[3], or if that is empty what follows KEYS */
+};
+
 /* Identity of a command or subcommand: CMD_ID_GET, CMD_ID_CONFIG_SET, ... in table order. */
 enum cmd_id {
 #define X(id, ...) CMD_ID_##id,
@@ -74,26 +127,34 @@ enum cmd_id {
 };
 
 struct cmd {
-	const char *name;      /* lower case; a subcommand is "config|set" */
-	uint8_t name_len;
-	uint8_t policy;        /* enum cmd_policy */
-	uint8_t family;        /* enum cmd_family */
-	int8_t arity;          /* Redis's: n exactly, -n at least n, the command's name included */
-	uint16_t id;           /* enum cmd_id */
-	uint16_t parent;       /* of a subcommand: its container's id; else its own id */
-	uint32_t flags;        /* CMD_* */
-	int16_t first_key;     /* Redis's legacy triple: 0 = none */
-	int16_t last_key;      /* -1 = the last argument */
+	const char *name;    /* lower case; a subcommand is "config|set" */
+	const char *reason;  /* POLICY_REFUSED: why, a clause without full stop; else NULL */
+	uint32_t flags;      /* CMD_* */
+	uint32_t categories; /* CMD_CATEGORY_*, those that follow from the flags included */
+	uint16_t id;         /* enum cmd_id */
+	uint16_t parent;     /* of a subcommand: its container's id; else its own id */
+	int16_t first_key;   /* Redis's legacy triple: 0 = none (channels count here as they do for
+				Redis) */
+	int16_t last_key;    /* -1 = the last argument */
 	int8_t step;
-	uint8_t keys;          /* how to find keys: the module's own enum */
-	bool has_subs;         /* a container */
+	int8_t arity; /* Redis's: n exactly, -n at least n, the command's name included */
+	uint8_t name_len;
+	uint8_t policy; /* enum cmd_policy */
+	uint8_t family; /* enum cmd_family */
+	uint8_t keys;   /* enum cmd_key_method */
+	bool has_subs;  /* a container */
+	bool own;       /* not in Redis's table: COMMAND doesn't tell of it */
 };
 
 /*
- * The command that these arguments name, subcommands resolved ("config set" -> config|set).  NULL: unknown.
- * A container with an unknown subcommand, or none: the container itself.  n >= 1.  Case is ignored.
+ * The command that these arguments name, subcommands resolved ("config set" -> config|set).  NULL:
+ * unknown. A container with an unknown subcommand, or none: the container itself.  n >= 1.  Case is
+ * ignored.
  */
 const struct cmd *cmd_find(const struct span *args, size_t n);
+
+/* By its full name, as COMMAND INFO and ACL rules write it: "get", "config|set".  NULL: unknown. */
+const struct cmd *cmd_by_name(struct span name);
 
 /* By identity.  id < CMD_COUNT. */
 const struct cmd *cmd_at(unsigned id);
@@ -114,19 +175,26 @@ void cmd_keys_init(struct cmd_keys *k);
 void cmd_keys_fini(struct cmd_keys *k);
 
 enum cmd_keys_result {
-	CMD_KEYS_OK,    /* k holds every key's position, ascending as Redis finds them; n may be 0 */
-	CMD_KEYS_BAD,   /* the arguments don't say where the keys are (numkeys not a number, ...):
-			   the node's own words are the right answer; k->n is 0 */
+	CMD_KEYS_OK,  /* k holds every key's position, in the order Redis finds them; n may be 0 */
+	CMD_KEYS_BAD, /* the arguments don't say where the keys are (numkeys not a number, ...):
+			 the node's own words are the right answer; k->n is 0 */
 };
 
 /*
- * Keys as COMMAND GETKEYS of Redis 7.0 finds them.  The arity was checked.  Commands with one key at a fixed place are
- * the fast path: use cmd_first_key_only() for those.
+ * Keys as COMMAND GETKEYS of Redis 7.0 finds them; duplicates are kept.  The arity was checked.
+ * Linear in n. Commands with one key at a fixed place are the fast path: cmd_one_key() spares the
+ * call.
+ *
+ * Where GETKEYS and the command itself differ, the command is right: PFMERGE with a destination
+ * alone has one key; words of an option's value ("SORT k STORE limit") are no options; a number
+ * that the command refuses ("2x") is BAD, and so is every other request whose execution is certain
+ * to fail and whose keys can't be told.
  */
-enum cmd_keys_result cmd_get_keys(const struct cmd *c, const struct span *args, size_t n, struct cmd_keys *k) MUST_CHECK;
+enum cmd_keys_result cmd_get_keys(
+	const struct cmd *c, const struct span *args, size_t n, struct cmd_keys *k) MUST_CHECK;
 
 /* True: exactly one key, always at args[c->first_key]. */
 static inline bool cmd_one_key(const struct cmd *c)
 {
-	return c->first_key > 0 && c->first_key == c->last_key && !(c->flags & CMD_MOVABLEKEYS);
+	return c->keys == KEYS_ONE;
 }
