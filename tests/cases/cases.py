@@ -420,8 +420,8 @@ class Run:
         first, second = text.split()
         for n in range(300):
             pair = self.env['k'] + ':p', f'{self.env["k"]}:q{n}'
-            reply = self.ask('SUNION', *pair)  # a tuple when both keys have one owner
-            if isinstance(reply, str) and reply.startswith('-CROSSSLOT'):
+            kind, text = self.ask('SUNION', *pair)
+            if kind == '-' and text.startswith('CROSSSLOT'):
                 self.env[first], self.env[second] = pair
                 return
         raise Fail('300 keys and all on one node')
