@@ -56,7 +56,7 @@ void resp_args_trim(struct resp_args *a);
 /* All zero = at the start of a request. */
 struct resp_request {
 	size_t pos;        /* bytes of this request that are scanned */
-	int64_t args_due;  /* arguments still to come, valid once `multibulk` */
+	int64_t args_due;  /* arguments still to come (<= 0: none), valid once `multibulk` */
 	int64_t bulk_left; /* of the present bulk and its CR LF; -1: its length line is due */
 	uint32_t searched; /* bytes of a line, its end missing, that need no second look */
 	bool multibulk;    /* the '*' line was read */
@@ -84,8 +84,9 @@ struct resp_request {
  * when st->split_done its arguments are in `args`; else call resp_request_split().  A request that
  * is nothing (an empty line, "*0", "*-1") is DONE with args->n == 0 and split_done set.
  *
- * RESP_MORE of the first call leaves in `args` the arguments that are complete so far, later calls
- * do not touch it.  The caller sets *st to all zero before the next request (resp_request_reset()).
+ * RESP_MORE leaves in `args` the arguments that are complete so far if the call began at the first
+ * byte (st->pos was 0); otherwise `args` is not touched.  The caller sets *st to all zero before
+ * the next request (resp_request_reset()).
  */
 enum resp_status resp_request_scan(
 	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args) MUST_CHECK;

@@ -158,8 +158,8 @@ enum resp_status resp_inline_scan(
 		return RESP_MORE;
 	if (found == RESP_BAD)
 		return resp_request_bad(st, "Protocol error: too big inline request");
-	size_t line_len = at > 0 && buf[at - 1] == '\r' ? at - 1 : at;
-	if (!split_words(buf, line_len, args))
+	/* A CR before the LF needs no care: it is white space. */
+	if (!split_words(buf, at, args))
 		return resp_request_bad(st, "Protocol error: unbalanced quotes in request");
 	st->pos = at + 1;
 	st->searched = 0;

@@ -128,14 +128,14 @@ static enum resp_status count_careful(struct resp_request *st, const uint8_t *bu
 	if (st->anonymous && n > ANONYMOUS_ARGS)
 		return resp_request_bad(st, "Protocol error: unauthenticated multibulk length");
 	st->pos = size;
-	st->args_due = n > 0 ? n : 0;
+	st->args_due = n;
 	return RESP_DONE;
 }
 
 /* The '*' line: sets pos and args_due. */
 static inline enum resp_status read_count(struct resp_request *st, const uint8_t *buf, size_t len)
 {
-	if (LIKELY(len >= 4 && buf[1] >= '1' && buf[1] <= '9' && resp_at_crlf(buf + 2))) {
+	if (LIKELY(len >= 4 && (uint8_t)(buf[1] - '0') <= 9 && resp_at_crlf(buf + 2))) {
 		st->pos = 4;
 		st->args_due = buf[1] - '0';
 		st->searched = 0;

@@ -51,12 +51,13 @@ static void other_lines_have_no_head(void **state)
 	static const struct span rows[] = {SPAN(""), SPAN("+OK\r\n"), SPAN("-ERR x\r\n"),
 		SPAN("#t\r\n"), SPAN(",1.5\r\n"), SPAN("(12\r\n"), SPAN(":\r\n"), SPAN(":x\r\n"),
 		SPAN(":01\r\n"), SPAN(":1.5\r\n"), SPAN(":9223372036854775808\r\n"), SPAN(":1"),
-		SPAN(":1\r"), SPAN(":1\rx"), SPAN("*"), SPAN("\0\r\n"), SPAN("|1\r\n+a\r\n:5\r\n"),
-		SPAN("|1\r\n+a\r\n"), SPAN("|-1\r\n:1\r\n"), SPAN("|1\r\n+a\r\n:5\r\n+OK\r\n")};
+		SPAN(":1\r"), SPAN(":1\rx"), SPAN("*"), SPAN("\0\r\n"), SPAN("\0005\r\n"),
+		SPAN("|1\r\n+a\r\n:5\r\n"), SPAN("|1\r\n+a\r\n"), SPAN("|-1\r\n:1\r\n"),
+		SPAN("|1\r\n+a\r\n:5\r\n+OK\r\n")};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct resp_head head = {.type = 'u'};
-		uint8_t *copy = malloc(rows[i].len + 1);
+		uint8_t *copy = malloc(rows[i].len);
 		assert_non_null(copy);
 		memcpy(copy, rows[i].ptr, rows[i].len);
 		assert_false(resp_elem_head(copy, rows[i].len, &head));
