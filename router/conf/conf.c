@@ -40,12 +40,13 @@ void conf_fini(struct conf *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* Room for one more element, zeroed. */
+/* Room for one more element; the array doubles whenever its length is a power of two. */
 static void *grow(void *array, size_t n, size_t size)
 {
-	char *bigger = reallocarray(array, n + 1, size);
+	if (n != 0 && (n & (n - 1)) != 0)
+		return array;
+	void *bigger = reallocarray(array, n == 0 ? 1 : 2 * n, size);
 	CHECK(bigger != NULL);
-	memset(bigger + n * size, 0, size);
 	return bigger;
 }
 

@@ -128,25 +128,22 @@ bool conf_near(const char *written, const char *valid, unsigned *ret_distance)
 	return d <= strlen(valid) / 3 + 1;
 }
 
-/* Its last part only: `points` for `ring.points`. */
-static const struct conf_option *find_by_last_part(const char *part)
+/* By its last part: `points` for `ring.points`, `timeout.request` for `timeouts.request`. */
+static const struct conf_option *find_by_last_part(const char *key)
 {
-	const struct conf_option *found = NULL;
+	const char *part = strrchr(key, '.');
+	part = part == NULL ? key : part + 1;
 	for (size_t i = 0; i < conf_option_count; i++) {
 		const char *dot = strrchr(conf_options[i].key, '.');
-		if (dot == NULL || strcmp(dot + 1, part) != 0)
-			continue;
-		if (found != NULL)
-			return NULL; /* not clear which */
-		found = &conf_options[i];
+		if (dot != NULL && strcmp(dot + 1, part) == 0)
+			return &conf_options[i];
 	}
-	return found;
+	return NULL;
 }
 
 const struct conf_option *conf_option_nearest(const char *key)
 {
-	const char *dot = strrchr(key, '.');
-	const struct conf_option *found = find_by_last_part(dot == NULL ? key : dot + 1);
+	const struct conf_option *found = find_by_last_part(key);
 	if (found != NULL)
 		return found;
 	unsigned best = UINT_MAX;

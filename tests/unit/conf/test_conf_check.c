@@ -2,6 +2,8 @@
 /* Copyright the Ringway authors */
 #include "tests/support/test.h"
 
+#include "ring/ring.h"
+#include "router/conf/conf_internal.h"
 #include "tests/unit/conf/run.h"
 
 #define L "--listen", "127.0.0.1:6380"
@@ -159,11 +161,62 @@ static void one_problem_is_one_line(void **state)
 	}
 }
 
+static void more_nodes_than_a_ring_has_are_refused(void **state)
+{
+	(void)state;
+	struct conf c;
+	struct conf_report r = {0};
+	char *err;
+	size_t len;
+	r.err = open_memstream(&err, &len);
+	assert_non_null(r.err);
+	conf_init(&c);
+	c.pools[0].name = strdup("p");
+	conf_add_listener(&c.pools[0], "h:1", &r);
+	c.pools[0].nnodes = RING_NODES_MAX + 1; /* counted before anybody looks at them */
+	conf_check(&c, &r);
+	c.pools[0].nnodes = 0;
+	conf_fini(&c);
+	(void)fclose(r.err);
+	assert_int_equal(r.problems, 1);
+	assert_string_equal(err, "ringway: pool 'p': nodes: more than 65535\n");
+	free(err);
+}
+
+static void many_nodes_are_kept_in_order(void **state)
+{
+	(void)state;
+	struct conf c;
+	struct conf_report r = {.err = stderr};
+	conf_init(&c);
+	struct conf_pool *p = &c.pools[0];
+	p->name = strdup("p");
+	conf_add_listener(p, "h:1", &r);
+	for (unsigned i = 0; i < 1000; i++) {
+		char text[64];
+		(void)snprintf(
+			text, sizeof(text), "n%u=10.0.%u.%u:7001*%u", i, i / 256, i % 256, i % 100);
+		conf_add_node(p, text, &r);
+	}
+	conf_check(&c, &r);
+	assert_int_equal(r.problems, 0);
+	assert_int_equal(p->nnodes, 1000);
+	for (unsigned i = 0; i < 1000; i++) {
+		char name[16];
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		assert_string_equal(p->nodes[i].name, name);
+		assert_int_equal(p->nodes[i].weight_milli, i % 100 * 1000);
+	}
+	conf_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_wrong_together_is_refused),
 		cmocka_unit_test(one_problem_is_one_line),
+		cmocka_unit_test(more_nodes_than_a_ring_has_are_refused),
+		cmocka_unit_test(many_nodes_are_kept_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

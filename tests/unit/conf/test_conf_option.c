@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "ring/ring.h"
 #include "router/conf/conf_internal.h"
 #include "router/conf/conf_option.h"
 #include "router/conf/conf_value.h"
@@ -79,6 +80,59 @@ static void a_default_is_shown_as_the_table_has_it(void **state)
 			bench_show(&b, conf_options[i].key, buf), conf_options[i].fallback);
 	}
 	bench_fini(&b);
+}
+
+/* What users rely on: changing one of these is a change of contract, not of a table. */
+static void defaults_are_those_of_the_contract(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *key, *value;
+	} promised[] = {
+		{"threads", "1"},
+		{"drain_timeout", "30s"},
+		{"limits.clients", "50000"},
+		{"limits.client_output_buffer", "64mb"},
+		{"limits.request_size", "512mb"},
+		{"limits.memory", "2gb"},
+		{"limits.idle_timeout", "0"},
+		{"limits.pipeline", "1024"},
+		{"limits.bulk", "4mb"},
+		{"role", "store"},
+		{"database", "0"},
+		{"multikey", "owner"},
+		{"on_failure", "fail_fast"},
+		{"sole_router", "false"},
+		{"ring.points", "512"},
+		{"ring.hash_tag", "{}"},
+		{"timeouts.connect", "250ms"},
+		{"timeouts.request", "1s"},
+		{"timeouts.slow", "60s"},
+		{"retry.reads", "1"},
+		{"retry.budget", "20%"},
+		{"upstream.preconnect", "true"},
+		{"upstream.backoff", "50ms"},
+		{"upstream.backoff_max", "1s"},
+		{"upstream.stuck_floor", "3s"},
+		{"upstream.private_per_node", "1024"},
+		{"upstream.private_idle", "60s"},
+		{"upstream.queue", "8192"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(promised); i++)
+		assert_string_equal(conf_option_find(promised[i].key)->fallback, promised[i].value);
+}
+
+static void points_agree_with_the_ring(void **state)
+{
+	(void)state;
+	struct bench b;
+	char max[CONF_VALUE_MAX];
+	bench_init(&b);
+	assert_int_equal(b.conf.pools[0].ring_points, RING_POINTS_DEFAULT);
+	bench_fini(&b);
+	conf_show_count(RING_POINTS_MAX, max);
+	assert_string_equal(conf_option_find("ring.points")->min, "1");
+	assert_string_equal(conf_option_find("ring.points")->max, max);
 }
 
 typedef int read_fn(struct span s, uint64_t *ret);
@@ -433,6 +487,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_complete_and_unique),
 		cmocka_unit_test(a_default_is_shown_as_the_table_has_it),
+		cmocka_unit_test(defaults_are_those_of_the_contract),
+		cmocka_unit_test(points_agree_with_the_ring),
 		cmocka_unit_test(the_ends_of_every_range_are_taken_and_one_beyond_is_not),
 		cmocka_unit_test(every_value_lands_in_its_field),
 		cmocka_unit_test(no_option_is_left_out_above),
