@@ -96,8 +96,7 @@ static const struct cmd table[CMD_COUNT] = {
 #undef X
 };
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------- */
 
 #define NAME_WORDS 3
 #define NAME_MAX_LEN (NAME_WORDS * sizeof(uint64_t))
@@ -151,8 +150,7 @@ static bool name_load(struct name *ret, struct span s)
 	return true;
 }
 
-/* ---- the index
- * ------------------------------------------------------------------------------------ */
+/* ---- the index --------------------------------------------------------------------------- */
 
 #define INDEX_BITS 10
 #define INDEX_SIZE (1u << INDEX_BITS)
@@ -228,8 +226,7 @@ __attribute__((constructor)) static void index_build(void)
 	}
 }
 
-/* ---- finding
- * -------------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------------- */
 
 const struct cmd *cmd_find(const struct span *args, size_t n)
 {

@@ -133,8 +133,7 @@ struct cmd {
 	uint32_t categories; /* CMD_CATEGORY_*, those that follow from the flags included */
 	uint16_t id;         /* enum cmd_id */
 	uint16_t parent;     /* of a subcommand: its container's id; else its own id */
-	int16_t first_key;   /* Redis's legacy triple: 0 = none (channels count here as they do for
-				Redis) */
+	int16_t first_key;   /* Redis's legacy triple: 0 = none.  Channels count, as for Redis */
 	int16_t last_key;    /* -1 = the last argument */
 	int8_t step;
 	int8_t arity; /* Redis's: n exactly, -n at least n, the command's name included */
@@ -147,9 +146,9 @@ struct cmd {
 };
 
 /*
- * The command that these arguments name, subcommands resolved ("config set" -> config|set).  NULL:
- * unknown. A container with an unknown subcommand, or none: the container itself.  n >= 1.  Case is
- * ignored.
+ * The command that these arguments name, subcommands resolved ("config set" -> config|set); case is
+ * ignored.  A container with an unknown subcommand, or none: the container itself.  NULL: unknown.
+ * n >= 1.
  */
 const struct cmd *cmd_find(const struct span *args, size_t n);
 
@@ -181,9 +180,8 @@ enum cmd_keys_result {
 };
 
 /*
- * Keys as COMMAND GETKEYS of Redis 7.0 finds them; duplicates are kept.  The arity was checked.
- * Linear in n. Commands with one key at a fixed place are the fast path: cmd_one_key() spares the
- * call.
+ * Keys as COMMAND GETKEYS of Redis 7.0 finds them, duplicates kept.  The arity was checked.  Linear
+ * in n.  One key at a fixed place is the common case: cmd_one_key() spares the call.
  *
  * Where GETKEYS and the command itself differ, the command is right: PFMERGE with a destination
  * alone has one key; words of an option's value ("SORT k STORE limit") are no options; a number

@@ -110,8 +110,7 @@ static const char *const use_names[] = {
 #undef X
 };
 
-/* ---- RESP
- * ----------------------------------------------------------------------------------------- */
+/* ---- RESP -------------------------------------------------------------------------------- */
 
 struct writer {
 	FILE *out;
@@ -163,8 +162,7 @@ static void put_bits(const struct writer *w, uint32_t bits, const char *const *n
 		(void)fprintf(w->out, "+%s\r\n", names[__builtin_ctz(bits)]);
 }
 
-/* ---- parts of an entry
- * ---------------------------------------------------------------------------- */
+/* ---- parts of an entry ------------------------------------------------------------------- */
 
 static void put_tips(const struct writer *w, const char *tips)
 {

@@ -89,8 +89,7 @@ static enum cmd_keys_result counted(
 	return add_range(k, at + 1, at + 1 + (size_t)count, 1);
 }
 
-/* ---- options
- * -------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------- */
 
 enum option_kind {
 	OPTION,    /* not ours, passed over with its values */

@@ -181,13 +181,13 @@ class Maker:
     def sort(self, row):
         return self.name(row) + [self.key()] + self.shuffled(
             ['BY', self.r.choice(['nosort', 'store', 'w_*'])], ['get', '#'], ['GET', self.r.choice(['store', 'v_*'])],
-            ['LIMIT', '0', '5'], ['asc'], ['ALPHA'], ['STORE', self.key()], ['store', self.key()])
+            ['LIMIT', '0', '5'], ['asc'], ['ALPHA'], ['STORE', self.key()], [b'store\0x', self.key()])
 
     def georadius(self, row):
         where = ['member'] if 'member' in row['name'] else ['13.3', '52.5']
         where = ['store'] if where == ['member'] and self.r.random() < 0.3 else where
         return self.name(row) + [self.key()] + where + ['5', 'km'] + self.shuffled(
-            ['WITHDIST'], ['COUNT', '3'], ['COUNT', '3', 'ANY'], ['ASC'], ['STORE', self.key()], ['storedist', self.key()])
+            ['WITHDIST'], ['COUNT', '3'], ['COUNT', '3', 'ANY'], ['ASC'], ['STORE', self.key()], [b'storedist\0', self.key()])
 
     def streams(self, row):
         keys = self.some(0, 4)

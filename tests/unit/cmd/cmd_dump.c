@@ -45,8 +45,7 @@ static const char *const category_names[] = {
 #undef X
 };
 
-/* ---- the table
- * ------------------------------------------------------------------------------------ */
+/* ---- the table --------------------------------------------------------------------------- */
 
 static void print_bits(const char *key, uint32_t bits, const char *const *names)
 {
@@ -83,8 +82,7 @@ static int dump_table(void)
 	return 0;
 }
 
-/* ---- keys
- * ----------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------- */
 
 /* One argument vector; its bytes stand in one block. */
 struct vector {

@@ -44,8 +44,7 @@ static const struct cmd *find(const char *text)
 	return cmd_find(r.args, r.n);
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------- */
 
 enum letter_case { LOWER, UPPER, MIXED };
 
@@ -213,8 +212,7 @@ static void containers_answer_for_what_they_do_not_know(void **state)
 	assert_null(cmd_by_name(SPAN("config|set|x")));
 }
 
-/* ---- rows
- * ----------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------- */
 
 static void rows_are_in_order_and_consistent(void **state)
 {
@@ -356,8 +354,7 @@ static void arity_is_exact_or_at_least(void **state)
 	assert_false(cmd_arity_ok(find("config get"), 2));
 }
 
-/* ---- keys
- * ----------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------- */
 
 #define BAD "bad"
 
@@ -578,8 +575,7 @@ static void a_million_arguments_are_no_problem(void **state)
 	free(args);
 }
 
-/* ---- COMMAND
- * -------------------------------------------------------------------------------------- */
+/* ---- COMMAND ----------------------------------------------------------------------------- */
 
 #define GET_RESP2 \
 	"*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n" \
