@@ -15,8 +15,8 @@
 
 /*
  * Types are of two kinds.  A number (a bool and a word of a list are numbers too) is read into 64
- * bits, compared with the row's range and stored in the width of its C type.  A text has its own
- * rules, in text_set() and text_show().
+ * bits, compared with the row's range and stored in the width of its C type.  A text has rules of
+ * its own: conf_text.h.
  */
 
 #define C_TYPE_U32 uint32_t
@@ -78,7 +78,7 @@ static int read_threads(struct span s, uint64_t *ret)
 	long n = -1;
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = CPU_COUNT(&set);
-	else /* more CPUs than a cpu_set_t holds */
+	else /* too many CPUs for a cpu_set_t */
 		n = sysconf(_SC_NPROCESSORS_ONLN);
 	*ret = n < 1 ? 1 : (uint64_t)n;
 	return 0;
