@@ -2,6 +2,7 @@
 /* Copyright the Ringway authors */
 #include "router/core/dispatch.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -266,6 +267,20 @@ static void unknown(struct call *call)
 	refuse(call, &t);
 }
 
+static void unknown_subcommand(struct call *call)
+{
+	struct text t;
+	char upper[32];
+	size_t n = 0;
+	for (; n < call->cmd->name_len && n < sizeof(upper) - 1; n++)
+		upper[n] = (char)toupper((unsigned char)call->cmd->name[n]);
+	upper[n] = 0;
+	error_text(&t, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+		(int)(call->args[1].len < 128 ? call->args[1].len : 128),
+		(const char *)call->args[1].ptr, upper);
+	refuse(call, &t);
+}
+
 void dispatch(struct call *call)
 {
 	struct text t;
@@ -274,11 +289,8 @@ void dispatch(struct call *call)
 		unknown(call);
 		return;
 	}
-	if (UNLIKELY(call->cmd->has_subs && call->n > 1)) {
-		error_text(&t, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-			(int)(call->args[1].len < 128 ? call->args[1].len : 128),
-			(const char *)call->args[1].ptr, call->cmd->name);
-		refuse(call, &t);
+	if (UNLIKELY(call->cmd->has_subs && call->n > 1 && call->cmd->policy != POLICY_REFUSED)) {
+		unknown_subcommand(call);
 		return;
 	}
 	if (UNLIKELY(!cmd_arity_ok(call->cmd, call->n) || odd_pairs(call))) {

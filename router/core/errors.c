@@ -86,7 +86,7 @@ static void add_why(struct text *t, const struct request *r, enum up_why why)
 	case UP_WHY_COUNT:
 		break;
 	}
-	CHECK(!"unreachable");
+	UNREACHABLE();
 }
 
 /* A write that may or may not have been carried out. */

@@ -215,7 +215,7 @@ void local_command_info(struct call *call)
 	for (size_t i = 2; i < call->n; i++) {
 		const struct cmd *c = cmd_by_name(call->args[i]);
 		if (c == NULL || c->own)
-			(void)fputs(a.resp == 3 ? "_\r\n" : "*-1\r\n", a.out);
+			answer_null(&a);
 		else
 			cmd_info_write(a.out, c, a.resp);
 	}
@@ -232,10 +232,10 @@ void local_command_list(struct call *call)
 	}
 	answer_begin(&a, call);
 	for (unsigned id = 0; id < CMD_COUNT; id++)
-		n += cmd_at(id)->parent == id && !cmd_at(id)->own;
+		n += !cmd_at(id)->own;
 	answer_array(&a, n);
 	for (unsigned id = 0; id < CMD_COUNT; id++)
-		if (cmd_at(id)->parent == id && !cmd_at(id)->own)
+		if (!cmd_at(id)->own)
 			answer_str(&a, cmd_at(id)->name);
 	answer_send(&a, call);
 }
@@ -246,22 +246,29 @@ void local_command_getkeys(struct call *call)
 	const struct span *args = call->args + 2;
 	size_t n = call->n - 2;
 	const struct cmd *c = cmd_find(args, n);
-	if (c == NULL) {
+	if (c == NULL || (c->has_subs && n > 1)) {
 		local_error(call, "ERR Invalid command specified");
-	} else if (!cmd_arity_ok(c, n)) {
-		local_error(call, "ERR Invalid number of arguments specified for command");
-	} else if (c->keys == KEYS_NONE) {
-		local_error(call, "ERR The command has no key arguments");
-	} else if (cmd_get_keys(c, args, n, k) == CMD_KEYS_BAD || k->n == 0) {
-		local_error(call, "ERR Invalid arguments specified for command");
-	} else {
-		struct answer a;
-		answer_begin(&a, call);
-		answer_array(&a, k->n);
-		for (uint32_t i = 0; i < k->n; i++)
-			answer_bulk(&a, args[k->at[i]]);
-		answer_send(&a, call);
+		return;
 	}
+	if (c->keys == KEYS_NONE) {
+		local_error(call, "ERR The command has no key arguments");
+		return;
+	}
+	if (!cmd_arity_ok(c, n)) {
+		local_error(call, "ERR Invalid number of arguments specified for command");
+		return;
+	}
+	if (cmd_get_keys(c, args, n, k) == CMD_KEYS_BAD ||
+		(k->n == 0 && !(c->flags & CMD_NO_MANDATORY_KEYS))) {
+		local_error(call, "ERR Invalid arguments specified for command");
+		return;
+	}
+	struct answer a;
+	answer_begin(&a, call);
+	answer_array(&a, k->n);
+	for (uint32_t i = 0; i < k->n; i++)
+		answer_bulk(&a, args[k->at[i]]);
+	answer_send(&a, call);
 }
 
 /* ---- CONFIG GET ---------------------------------------------------------------------------------

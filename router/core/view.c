@@ -33,7 +33,7 @@ static void unuse(struct upstream_set *set, struct upstream *up)
 		set->v[i] = set->v[--set->n];
 		return;
 	}
-	CHECK(!"an upstream that is not in the set");
+	UNREACHABLE();
 }
 
 struct view *view_new(struct upstream_set *set, struct fleet *f)

@@ -555,5 +555,5 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	case UP_STATE_COUNT:
 		break;
 	}
-	CHECK(!"unreachable");
+	UNREACHABLE();
 }
