@@ -7,8 +7,9 @@
  *
  *     COUNT    hash every "name#j", count the points of each bucket in starts[]
  *     SUM      starts[b] becomes the end of bucket b
- *     PLACE    hash again, and put each point before the end of its bucket, which moves down:
- * starts[b] ends as the start SORT     order each bucket; feed the checksum and the shares DONE
+ *     PLACE    hash again; each point goes before that end, which moves down to the start
+ *     SORT     order each bucket; feed the checksum and the shares
+ *     DONE
  *
  * Hashing twice costs less than keeping half a million positions aside in between, and the builder
  * needs no memory but the ring's own.  After Knuth, The Art of Computer Programming 3, 5.2 D
@@ -27,7 +28,6 @@
 #include <xxhash.h>
 
 #include "base/check.h"
-#include "base/err.h"
 #include "ring/ring_internal.h"
 
 #define CHUNK 64u           /* points hashed at a time: their cache misses overlap */
@@ -50,110 +50,6 @@ struct ring_builder {
 	uint64_t words[2 * CHUNK]; /* ... these, little endian */
 	uint32_t word_count;
 };
-
-/* ------------------------------------------------------------------------------------------------
- * Checking and copying the nodes
- */
-
-static uint64_t points_of(const struct ring_node *node, uint32_t points)
-{
-	/* floor(points * weight + 0.5) in thousandths: no rounding that differs between machines.
-	 */
-	uint64_t n =
-		((uint64_t)points * node->weight_milli + RING_WEIGHT_UNIT / 2) / RING_WEIGHT_UNIT;
-
-	return n == 0 && node->weight_milli > 0 ? 1 : n;
-}
-
-static int check_nodes(const struct ring_node *nodes, size_t n, uint32_t points, size_t *ret_bytes)
-{
-	size_t total = 0;
-	size_t bytes = 0;
-
-	if (n > RING_NODES_MAX || points == 0 || points > RING_POINTS_MAX)
-		return RW_ERANGE;
-	for (size_t i = 0; i < n; i++) {
-		const struct ring_node *node = &nodes[i];
-		if (node->name.len == 0 || node->name.len > RING_NAME_MAX ||
-			node->weight_milli > RING_WEIGHT_MAX)
-			return RW_ERANGE;
-		uint64_t own = points_of(node, points);
-		if (!fits(total, own, RING_POINTS_TOTAL_MAX))
-			return RW_ERANGE;
-		total += own;
-		bytes += node->name.len;
-	}
-	*ret_bytes = bytes;
-	return 0;
-}
-
-static int copy_nodes(struct ring *r, const struct ring_node *nodes, size_t n, uint32_t points)
-{
-	size_t bytes = 0;
-	int err = check_nodes(nodes, n, points, &bytes);
-	if (err != 0)
-		return err;
-
-	r->members = calloc(n + 1, sizeof(r->members[0]));
-	r->names = malloc(bytes + 1);
-	if (r->members == NULL || r->names == NULL)
-		return -ENOMEM;
-	r->memory += (n + 1) * sizeof(r->members[0]) + bytes + 1;
-	uint8_t *name = r->names;
-	for (size_t i = 0; i < n; i++) {
-		memcpy(name, nodes[i].name.ptr, nodes[i].name.len);
-		r->members[i] = (struct ring_member){
-			.name = span_of(name, nodes[i].name.len),
-			.weight_milli = nodes[i].weight_milli,
-			.points = (uint32_t)points_of(&nodes[i], points),
-			.rank = RING_RANK_NONE,
-		};
-		r->point_count += r->members[i].points;
-		name += nodes[i].name.len;
-	}
-	r->node_count = (uint32_t)n;
-	return 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct ring_member *const *x = a;
-	const struct ring_member *const *y = b;
-
-	return span_cmp((*x)->name, (*y)->name);
-}
-
-/* Gives those with points their ranks. */
-static int rank_sorted(struct ring *r, struct ring_member *const *sorted)
-{
-	for (uint32_t i = 0; i < r->node_count; i++) {
-		if (i > 0 && span_eq(sorted[i - 1]->name, sorted[i]->name))
-			return RW_EDUPLICATE;
-		if (sorted[i]->points == 0)
-			continue;
-		sorted[i]->rank = (uint16_t)r->owner_count;
-		r->node_of_rank[r->owner_count++] = (uint16_t)(sorted[i] - r->members);
-	}
-	return 0;
-}
-
-static int rank_nodes(struct ring *r)
-{
-	size_t n = r->node_count;
-	int err = -ENOMEM;
-	struct ring_member **sorted = calloc(n + 1, sizeof(struct ring_member *));
-	r->node_of_rank = calloc(n + 1, sizeof(r->node_of_rank[0]));
-	if (sorted == NULL || r->node_of_rank == NULL)
-		goto out;
-	r->memory += (n + 1) * sizeof(r->node_of_rank[0]);
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &r->members[i];
-	qsort(sorted, n, sizeof(struct ring_member *), by_name);
-	err = rank_sorted(r, sorted);
-out:
-	free(sorted);
-	return err;
-}
 
 static int make_room(struct ring *r)
 {
@@ -375,9 +271,7 @@ int ring_builder_new_hashed(struct ring_builder **ret, const struct ring_node *n
 	if (b->ring == NULL || b->sum == NULL)
 		goto out;
 	b->ring->memory = sizeof(*b->ring);
-	err = copy_nodes(b->ring, nodes, n, points);
-	if (err == 0)
-		err = rank_nodes(b->ring);
+	err = ring_set_members(b->ring, nodes, n, points);
 	if (err == 0)
 		err = make_room(b->ring);
 	if (err != 0)

@@ -6,9 +6,11 @@
  * between two neighbouring points of either list neither owner changes, so comparing once per such
  * stretch is exact.  O(points of both).
  *
- *     from   ----a------a-------b---------->      each point owns what lies before it, back to the
- * last one to     ----a--c-----------b----------> arcs           [.]                          a ->
- * c   (neighbours with the same two owners are one arc)
+ *     from   ----a------a-------b---->      a point owns what lies before it, back to the
+ *     to     ----a--c---a-------b---->      point before; beyond the last, the first does
+ *     arcs        [.]                       a -> c
+ *
+ * Neighbouring arcs with the same two owners are one.
  *
  * Owners are compared by number: the names of both rings are sorted already, so one merge finds
  * each node's twin.

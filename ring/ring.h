@@ -60,10 +60,10 @@ int ring_build(struct ring **ret, const struct ring_node *nodes, size_t n,
 
 /*
  * The same in slices, for a thread that also has other work: ring_builder_step() works for about
- * `budget` points and returns true while there is more to do.  Each point is touched four times, so
- * a ring of 512,000 points takes about 2.1 million in all; a budget of 32,768 is well below a
- * millisecond.  ring_builder_finish() may be called once step returned false; the builder is gone
- * afterwards.  ring_builder_free() abandons it (NULL is allowed).  Nothing of `nodes` is kept.
+ * `budget` points and returns true while there is more to do.  A point is touched four times; a
+ * budget of 32,768 takes well below a millisecond.  ring_builder_new() copies and sorts the names
+ * and keeps nothing of `nodes`.  ring_builder_finish() may be called once step returned false; the
+ * builder is gone afterwards.  ring_builder_free() abandons it (NULL is allowed).
  */
 struct ring_builder;
 int ring_builder_new(struct ring_builder **ret, const struct ring_node *nodes, size_t n,

@@ -34,14 +34,12 @@ struct ring_member {
 	struct span name; /* points into ring.names */
 	uint32_t weight_milli;
 	uint32_t points;
-	uint16_t rank; /* RING_RANK_NONE: owns nothing */
 	double share;
 };
 
 struct ring {
 	/* What a lookup reads, in one cache line. */
-	uint64_t *entries; /* owned; [point_count + 2]: after the last, the first again, and room to
-			      read */
+	uint64_t *entries; /* owned; [point_count + 2]: the first again, then one to read past */
 	uint32_t *starts;  /* owned; [bucket_count + 1] */
 	uint16_t *node_of_rank; /* owned; [owner_count] */
 	uint64_t rank_mask;     /* the low `bits` bits */
@@ -70,6 +68,13 @@ struct ring_skip {
 typedef uint64_t ring_hash_fn(const void *bytes, size_t len);
 int ring_builder_new_hashed(struct ring_builder **ret, const struct ring_node *nodes, size_t n,
 	const struct ring_opts *opts, ring_hash_fn *hash) MUST_CHECK;
+
+/*
+ * Fills a zeroed ring's nodes, ranks and point_count.  Errors as ring_build(); the ring is to be
+ * freed whatever it returns.
+ */
+int ring_set_members(
+	struct ring *r, const struct ring_node *nodes, size_t n, uint32_t points) MUST_CHECK;
 
 /*
  * Number of the point that owns a position; point_count stands for the first one, reached by

@@ -405,10 +405,10 @@ static struct input next_input(struct client *c, size_t *ret_room)
 		return in;
 	size_t len = chunk_len(c->in);
 	size_t need = resp_request_need(&c->scan);
-	if (len + need >= LARGE) {
+	if (len >= LARGE / 2 && len + need >= LARGE) {
 		/* memory follows what has come, not what is announced */
 		size_t room = need < LARGE ? LARGE : need;
-		size_t most = len < LARGE ? 2 * LARGE : len;
+		size_t most = 4 * len;
 		c->in = chunk_grow(&l->pool, c->in, room < most ? room : most);
 		in.chunk = c->in;
 		in.at = chunk_bytes(c->in);
