@@ -37,7 +37,7 @@ class Load(threading.Thread):
         super().__init__(daemon=True)
         self.number, self.addr, self.owner, self.nodes = number, addr, owner, nodes
         self.random, self.stop, self.error = random.Random(seed), threading.Event(), None
-        self.keys = [f'chaos:{number}:{i}' for i in range(KEYS)]
+        self.keys = [f'chaos:{seed}:{i}' for i in range(KEYS)]  # new ones in each run: what they hold is known
         self.sure = {k: None for k in self.keys}   # last acknowledged value
         self.maybe = {k: set() for k in self.keys}  # writes whose outcome is unknown
         self.since = {k: -1 for k in self.keys}    # the node's losses when that value was sent

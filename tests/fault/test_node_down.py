@@ -181,7 +181,7 @@ def test_a_reply_cut_in_half_is_never_taken_for_whole(world):
 
 
 # ---- what a node may say -------------------------------------------------------------------------------------------
-BAD = [b':abc\r\n', b'hello\r\n', b'\x00\x01\x02', b'$-2\r\n', b'*-5\r\n', b'$99999999999999999999\r\n', b'$5x\r\n',
+BAD = [b'hello\r\n', b'\x00\x01\x02', b'$-2\r\n', b'*-5\r\n', b'$99999999999999999999\r\n', b'$5x\r\n',
        b'$3\r\nabcdefgh\r\n', b'\r\n', b'HTTP/1.1 400 Bad Request\r\n\r\n']
 
 
