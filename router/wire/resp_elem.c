@@ -14,6 +14,12 @@
 
 bool resp_elem_next(const uint8_t *p, size_t len, size_t *ret_size)
 {
+	size_t n;
+	const uint8_t *end = resp_plain_bulk(p, p + len, &n);
+	if (LIKELY(end != NULL)) {
+		*ret_size = (size_t)(end - p);
+		return true;
+	}
 	struct resp_reply st = {0};
 	size_t used;
 	if (len == 0 || resp_reply_scan(&st, p, len, &used) != RESP_DONE)

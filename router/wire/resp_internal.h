@@ -15,6 +15,10 @@
 #include "base/check.h"
 #include "router/wire/resp.h"
 
+/* Off the hot path: kept out of it, so that the registers it saves and the frame it needs cost
+ * nobody else. */
+#define RESP_APART __attribute__((noinline))
+
 static inline bool resp_at_crlf(const uint8_t *p)
 {
 	uint16_t pair;
@@ -48,6 +52,35 @@ static inline size_t resp_plain_head(const uint8_t *p, size_t avail, size_t *ret
 }
 
 /*
+ * End of the bulk "$n CR LF n bytes CR LF" at p, NULL when it isn't plainly one that is wholly
+ * here: the caller then looks closer.
+ */
+static inline const uint8_t *resp_plain_bulk(const uint8_t *p, const uint8_t *end, size_t *ret_n)
+{
+	enum { SMALLEST = 6, DIGITS = 9 };
+	if (UNLIKELY(end - p < SMALLEST || p[0] != '$'))
+		return NULL;
+	size_t n = (size_t)p[1] - '0';
+	if (UNLIKELY(n > 9))
+		return NULL;
+	const uint8_t *at = p + 2;
+	const uint8_t *stop = end - p < 1 + DIGITS + 2 ? end - 2 : p + 1 + DIGITS;
+	for (; *at != '\r' && at < stop; at++) {
+		size_t digit = (size_t)*at - '0';
+		if (UNLIKELY(digit > 9 || n == 0))
+			return NULL;
+		n = n * 10 + digit;
+	}
+	if (UNLIKELY(!resp_at_crlf(at)))
+		return NULL;
+	at += 2;
+	if (UNLIKELY(!fits(2, n, (size_t)(end - at)) || !resp_at_crlf(at + n)))
+		return NULL;
+	*ret_n = n;
+	return at + n + 2;
+}
+
+/*
  * Index of `end` in the request's line at line[0 .. len).  RESP_MORE: not there yet; RESP_BAD: the
  * line is longer than RESP_INLINE_MAX.  st->searched keeps the work done so far.
  */
@@ -55,11 +88,11 @@ enum resp_status resp_line_end(struct resp_request *st, const uint8_t *line, siz
 	uint8_t end, size_t *ret_at) MUST_CHECK;
 
 /* A request that does not begin with '*', at buf[0 .. len). */
-enum resp_status resp_inline_scan(
+RESP_APART enum resp_status resp_inline_scan(
 	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args) MUST_CHECK;
 
 /* Room for one more span. */
-void resp_args_grow(struct resp_args *args);
+RESP_APART void resp_args_grow(struct resp_args *args);
 
 static inline void resp_args_push(struct resp_args *args, const uint8_t *ptr, size_t len)
 {

@@ -72,15 +72,11 @@ static inline const uint8_t *whole_line(const uint8_t *p, const uint8_t *end)
 
 static inline const uint8_t *whole_bulk(const uint8_t *p, const uint8_t *end)
 {
-	size_t avail = (size_t)(end - p);
 	size_t n;
-	size_t head = resp_plain_head(p, avail, &n);
-	if (UNLIKELY(head == 0))
-		return avail >= 5 && memcmp(p, "$-1\r\n", 5) == 0 ? p + 5 : NULL;
-	if (UNLIKELY(!fits(head + 2, n, avail)))
-		return NULL;
-	p += head + n;
-	return LIKELY(resp_at_crlf(p)) ? p + 2 : NULL;
+	const uint8_t *next = resp_plain_bulk(p, end, &n);
+	if (LIKELY(next != NULL))
+		return next;
+	return end - p >= 5 && memcmp(p, "$-1\r\n", 5) == 0 ? p + 5 : NULL;
 }
 
 /* End of the element at p when it is a bulk or a short line that is wholly here, else NULL. */
@@ -211,7 +207,7 @@ static enum resp_status step(struct resp_reply *st, const uint8_t **at, const ui
 }
 
 /* The element at or around *at, to its end.  RESP_MORE: the piece is used up before that. */
-static enum resp_status finish_element(
+static RESP_APART enum resp_status finish_element(
 	struct resp_reply *st, const uint8_t **at, const uint8_t *end)
 {
 	while (*at < end) {

@@ -8,10 +8,10 @@
  *       │ not '*'                          └────────────── args_due - 1 ◄────────────────────┘
  *       └─► resp_inline.c                        0: done
  *
- * Nearly every request arrives whole and plain.  So each line is first read by resp_plain_head(),
- * which handles only the usual form, without a call; whatever it refuses (cut off, wrong, huge, odd
- * line end) goes through the careful twin beside it, which knows every rule and every error.
- * Position and counters live in registers and go back to the state when the bytes run out.
+ * Nearly every request arrives whole and plain.  So lines and bulks are first read by
+ * resp_plain_head() and resp_plain_bulk(), which know only the usual form, with position and
+ * counters in registers; whatever they refuse (cut off, wrong, huge, odd line end) goes through
+ * count_careful() and take_bulk(), which know every rule and every error.
  */
 
 #include "router/wire/resp.h"
@@ -114,7 +114,8 @@ static bool line_number(const uint8_t *line, size_t size, int64_t *ret)
 	return span_to_i64(span_of(line + 1, size - 3), ret);
 }
 
-static enum resp_status count_careful(struct resp_request *st, const uint8_t *buf, size_t len)
+static RESP_APART enum resp_status count_careful(
+	struct resp_request *st, const uint8_t *buf, size_t len)
 {
 	size_t size;
 	enum resp_status found = length_line(st, buf, len, &size);
@@ -135,9 +136,11 @@ static enum resp_status count_careful(struct resp_request *st, const uint8_t *bu
 /* The '*' line: sets pos and args_due. */
 static inline enum resp_status read_count(struct resp_request *st, const uint8_t *buf, size_t len)
 {
-	if (LIKELY(len >= 4 && (uint8_t)(buf[1] - '0') <= 9 && resp_at_crlf(buf + 2))) {
-		st->pos = 4;
-		st->args_due = buf[1] - '0';
+	size_t n;
+	size_t size = resp_plain_head(buf, len, &n);
+	if (LIKELY(size > 0 && (n <= ANONYMOUS_ARGS || !st->anonymous))) {
+		st->pos = size;
+		st->args_due = (int64_t)n;
 		st->searched = 0;
 	} else {
 		enum resp_status r = count_careful(st, buf, len);
@@ -161,7 +164,7 @@ static enum resp_status expected_dollar(struct resp_request *st, uint8_t got)
 }
 
 /* The '$' line at st->pos: sets pos and bulk_left. */
-static enum resp_status bulk_head_careful(struct resp_request *st, const uint8_t *buf, size_t len)
+static enum resp_status bulk_head(struct resp_request *st, const uint8_t *buf, size_t len)
 {
 	const uint8_t *line = buf + st->pos;
 	size_t size;
@@ -182,43 +185,65 @@ static enum resp_status bulk_head_careful(struct resp_request *st, const uint8_t
 	return RESP_DONE;
 }
 
-/* Reads the '$' line at st->pos in its usual form.  False: look closer. */
-static inline bool bulk_head_plain(struct resp_request *st, const uint8_t *buf, size_t len)
+/* One bulk, or the rest of one: whatever its form and however much of it is there. */
+static RESP_APART enum resp_status take_bulk(
+	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args)
 {
-	size_t n;
-	const uint8_t *line = buf + st->pos;
-	size_t size = resp_plain_head(line, len - st->pos, &n);
-	if (UNLIKELY(size == 0 || line[0] != '$' || n > ANONYMOUS_BULK))
-		return false;
-	st->pos += size;
-	st->bulk_left = (int64_t)n + 2;
-	st->searched = 0;
-	return true;
+	if (st->bulk_left < 0) {
+		enum resp_status r = bulk_head(st, buf, len);
+		if (r != RESP_DONE)
+			return r;
+	}
+	size_t left = (size_t)st->bulk_left;
+	if (left > len - st->pos) {
+		st->bulk_left -= (int64_t)(len - st->pos);
+		st->pos = len;
+		return RESP_MORE;
+	}
+	st->pos += left;
+	if (!resp_at_crlf(buf + st->pos - 2))
+		st->loose = true;
+	if (args != NULL)
+		resp_args_push(args, buf + st->pos - left, left - 2);
+	st->bulk_left = -1;
+	st->args_due--;
+	return RESP_DONE;
+}
+
+/* As many bulks as lie whole at st->pos in their usual form. */
+static inline void take_plain_bulks(
+	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args)
+{
+	const uint8_t *p = buf + st->pos;
+	const uint8_t *end = buf + len;
+	int64_t due = st->args_due;
+	for (; due > 0; due--) {
+		size_t n;
+		const uint8_t *next = resp_plain_bulk(p, end, &n);
+		if (UNLIKELY(next == NULL || n > ANONYMOUS_BULK))
+			break;
+		if (LIKELY(args != NULL))
+			resp_args_push(args, next - 2 - n, n);
+		p = next;
+	}
+	if (p != buf + st->pos)
+		st->searched = 0;
+	st->pos = (size_t)(p - buf);
+	st->args_due = due;
 }
 
 /* Bulks from st->pos on, recorded when args isn't NULL. */
 static enum resp_status scan_bulks(
 	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args)
 {
-	while (st->args_due > 0) {
-		if (st->bulk_left < 0 && UNLIKELY(!bulk_head_plain(st, buf, len))) {
-			enum resp_status r = bulk_head_careful(st, buf, len);
-			if (r != RESP_DONE)
-				return r;
-		}
-		size_t left = (size_t)st->bulk_left;
-		if (UNLIKELY(left > len - st->pos)) {
-			st->bulk_left -= (int64_t)(len - st->pos);
-			st->pos = len;
-			return RESP_MORE;
-		}
-		st->pos += left;
-		if (UNLIKELY(!resp_at_crlf(buf + st->pos - 2)))
-			st->loose = true;
-		if (LIKELY(args != NULL))
-			resp_args_push(args, buf + st->pos - left, left - 2);
-		st->bulk_left = -1;
-		st->args_due--;
+	for (;;) {
+		if (LIKELY(st->bulk_left < 0))
+			take_plain_bulks(st, buf, len, args);
+		if (LIKELY(st->args_due <= 0))
+			break;
+		enum resp_status r = take_bulk(st, buf, len, args);
+		if (r != RESP_DONE)
+			return r;
 	}
 	st->split_done = args != NULL;
 	return RESP_DONE;
