@@ -4,10 +4,14 @@
 /*
  * Replies, RESP2 and RESP3, in pieces of any size.
  *
- *                    ┌─ "+ - : _ , # ("  IN_LINE ──CR──► IN_LINE_CR ──LF──────────────┐
- *     AT_TYPE ──type─┤                     ▲───────other───┘                          ├─► element
- * ends ▲           └─ all others       IN_LENGTH ──CR──► IN_LENGTH_LF ──LF─┬────────┤ │ bulk:   └►
- * IN_BULK └──────────────── due - 1, while due > 0 ◄───────────────────────────────────┘
+ *     AT_TYPE --- + - : _ , # ( ---> IN_LINE --CR--> IN_LINE_CR --LF------> element ends
+ *        |                              ^--- other byte ---'                    ^   ^
+ *        |                                                                      |   |
+ *        '------- all others ------> IN_LENGTH --CR--> IN_LENGTH_LF --LF--------'   |
+ *                                                            |                      |
+ *                                                            '-- bulk --> IN_BULK --'
+ *
+ *     element ends: the next one begins (AT_TYPE, due - 1) while due > 0
  *
  * `due` counts the elements that must still come after the one being read: an aggregate adds its
  * members, a map two for each pair, an attribute two for each pair and one for the value that it

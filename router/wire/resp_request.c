@@ -4,9 +4,11 @@
 /*
  * Requests as arrays: "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".
  *
- *     pos 0 ── '*' line ──► args_due = n ──┬─► '$' line ──► bulk_left = bytes + 2 ──► skip ──┐
- *       │ not '*'                          └────────────── args_due - 1 ◄────────────────────┘
- *       └─► resp_inline.c                        0: done
+ *     '*' line --> args_due = n --> '$' line --> bulk_left = bytes + 2 --> the bytes --.
+ *                                      ^                                               |
+ *                                      '---------------- args_due - 1 <----------------'
+ *
+ * done when args_due is 0; another first byte than '*' goes to resp_inline.c.
  *
  * Nearly every request arrives whole and plain.  So lines and bulks are first read by
  * resp_plain_head() and resp_plain_bulk(), which know only the usual form, with position and
