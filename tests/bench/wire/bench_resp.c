@@ -7,10 +7,8 @@
  *     bench_resp [--count N] [--only NAME]
  *
  * Each case is a buffer of many copies of one message, walked as a worker walks what it has read.
- * Without
- * --count each case runs as often as half a second allows, in 7 rounds, and the fastest round
- * counts.  With
- * --count N it handles exactly N messages, once: a fixed amount of work for callgrind.
+ * By default each case runs half a second, in 7 rounds, and the fastest round counts; with a count
+ * it handles exactly that many messages, once: a fixed amount of work for callgrind.
  */
 
 #include <stdio.h>
