@@ -193,6 +193,8 @@ static void what_is_no_reply_is_bad(void **state)
 		SPAN("$ 1\r\n"),
 		SPAN("$+1\r\n"),
 		SPAN("$01\r\na\r\n"),
+		SPAN("$1/\r\n123456789\r\n"),
+		SPAN("$1:\r\n12345678901234567890\r\n"),
 		SPAN("$00\r\n\r\n"),
 		SPAN("$-\r\n"),
 		SPAN("$--1\r\n"),

@@ -42,6 +42,9 @@ static void arrays_of_bulks_are_requests(void **state)
 		      "$1\r\nh\r\n$1\r\ni\r\n$1\r\nj\r\n"),
 			"1:a,1:b,1:c,1:d,1:e,1:f,1:g,1:h,1:i,1:j,", 10, false},
 		{SPAN("*1\r\n$0\r\n\r\n"), "0:,", 1, false},
+		/* bulks inside a bulk, wherever it is cut */
+		{SPAN("*2\r\n$14\r\n$1\r\na\r\n$1\r\nb\r\n\r\n$1\r\nc\r\n"),
+			"14:$1\r\na\r\n$1\r\nb\r\n,1:c,", 2, false},
 	};
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -119,6 +122,8 @@ static void broken_requests_get_redis_words(void **state)
 		{SPAN("*1\r\n$-1\r\n"), bulk},
 		{SPAN("*1\r\n$:\r\n"), bulk},
 		{SPAN("*1\r\n$1/\r\n"), bulk},
+		{SPAN("*1\r\n$1/\r\n123456789\r\n"), bulk},
+		{SPAN("*1\r\n$1:\r\n12345678901234567890\r\n"), bulk},
 		{SPAN("*1\r\n$04\r\nPING\r\n"), bulk},
 		{SPAN("*1\r\n$00\r\n\r\n"), bulk},
 		{SPAN("*1\r\n$+4\r\nPING\r\n"), bulk},
@@ -321,6 +326,21 @@ static enum resp_status scan_as(bool anonymous, struct span in, const char **ret
 	return r;
 }
 
+static void check_whole_anonymous(size_t len, enum resp_status status)
+{
+	uint8_t *value = calloc(1, len);
+	uint8_t *wire = malloc(len + 64);
+	assert_non_null(value);
+	assert_non_null(wire);
+	struct span v[] = {SPAN("AUTH"), span_of(value, len)};
+	const char *error;
+	size_t size = (size_t)(resp_put_request(wire, v, 2) - wire);
+	assert_int_equal(scan_as(true, span_of(wire, size), &error), status);
+	assert_int_equal(scan_as(false, span_of(wire, size), &error), RESP_DONE);
+	free(wire);
+	free(value);
+}
+
 static void clients_that_have_not_logged_in_may_send_little(void **state)
 {
 	static const struct {
@@ -339,6 +359,8 @@ static void clients_that_have_not_logged_in_may_send_little(void **state)
 	};
 	const char *error;
 	(void)state;
+	check_whole_anonymous(16384, RESP_DONE);
+	check_whole_anonymous(16385, RESP_BAD);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (rows[i].error == NULL) {
 			assert_int_equal(scan_as(true, rows[i].in, &error), RESP_MORE);
