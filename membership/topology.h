@@ -37,8 +37,8 @@ struct topology {
 };
 
 /*
- * Builds one; names and addresses are copied.  0 or what ring_build() says.  The caller holds the
- * first reference.
+ * Builds one; names and addresses are copied.  0 or what ring_build() says.  The caller holds
+ * the first reference.
  */
 struct topology_spec {
 	uint64_t epoch;

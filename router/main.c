@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright the Ringway authors */
 /*
- * ringway: the router's process.  Reads the command line and hands over to the control thread, which is this one.
+ * ringway: the router's process.  Reads the command line and hands over to the control thread,
+ * which is this one.
  */
 
 #include <stdatomic.h>

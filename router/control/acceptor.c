@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright the Ringway authors */
 /*
- * Listening sockets.  One thread accepts for all workers and gives each client to the worker that
- * has the fewest: few long-lived clients spread evenly, which SO_REUSEPORT does not do.
+ * Listening sockets.  One thread accepts for all workers and gives each client to the worker
+ * that has the fewest: few long-lived clients spread evenly, which SO_REUSEPORT does not do.
  */
 
 #include <errno.h>

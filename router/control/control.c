@@ -20,8 +20,7 @@
 static const struct timeval tidy_every = {.tv_sec = 5};
 #define TIDY_WORTH (8u << 20)
 
-/* ---- letters from workers -----------------------------------------------------------------------
- */
+/* ---- letters from workers ------------------------------------------------------------------ */
 
 struct note {
 	struct letter letter; /* first */
@@ -66,8 +65,7 @@ static void on_inbox(evutil_socket_t fd, short what, void *arg)
 	mailbox_open_all(&ctl->inbox);
 }
 
-/* ---- stopping -----------------------------------------------------------------------------------
- */
+/* ---- stopping ------------------------------------------------------------------------------ */
 
 static void stop_loop(struct control *ctl)
 {
@@ -120,8 +118,7 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 		start_drain(ctl);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------- */
 
 /* After a burst, pages that malloc holds but nobody uses go back to the kernel. */
 static void on_tidy(evutil_socket_t fd, short what, void *arg)
@@ -143,8 +140,7 @@ static void on_tidy(evutil_socket_t fd, short what, void *arg)
 	(void)evtimer_add(&ctl->tidy_timer, &tidy_every);
 }
 
-/* ---- pools and workers --------------------------------------------------------------------------
- */
+/* ---- pools and workers --------------------------------------------------------------------- */
 
 static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 {
@@ -302,8 +298,7 @@ static void stop_workers(struct control *ctl)
 	free(ctl->workers);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------
- */
+/* ---- the thread ---------------------------------------------------------------------------- */
 
 static int events_init(struct control *ctl)
 {

@@ -4,8 +4,8 @@
 
 /*
  * The control thread: starts and stops everything, accepts clients and hands each to the worker
- *with the fewest, publishes what the sources of membership say, answers the admin port.  It never
- *touches a request.
+ * with the fewest, publishes what the sources of membership say, answers the admin port.  It
+ * never touches a request.
  *
  *	control thread:  listeners, signals, admin HTTP, resolving        --letters-->  workers
  *	workers:         clients, node connections                        --letters-->  control

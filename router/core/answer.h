@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * A reply of the router's own, put together piece by piece.  Not for the hot path: it is written to
- * a memory stream and then handed to the client in one piece.
+ * A reply of the router's own, put together piece by piece.  Not for the hot path: it is written
+ * to a memory stream and then handed to the client in one piece.
  */
 
 #include <stdio.h>

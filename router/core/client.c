@@ -120,8 +120,7 @@ void client_doom(struct client *c, const char *why)
 	mark_dirty(c);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 static size_t waiting(const struct client *c)
 {
@@ -225,8 +224,7 @@ void client_flush(struct client *c)
 		flush_now(c);
 }
 
-/* ---- the queue ----------------------------------------------------------------------------------
- */
+/* ---- the queue ----------------------------------------------------------------------------- */
 
 static bool may_read(const struct client *c)
 {
@@ -269,8 +267,7 @@ void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, s
 	request_answered(r);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 /* Bytes being parsed: in the scratch buffer, or in a chunk of their own. */
 struct input {

@@ -5,13 +5,14 @@
 /*
  * A client's connection: bytes in, requests in order, replies out in the same order.
  *
- * Reading.  Bytes land in the loop's scratch buffer; whole requests are served straight from there.
- * What is left of an unfinished one is kept in `in`; a large one is then read directly into `in`,
- * and the chunk itself goes on to the node, so that its bytes are copied by the kernel alone.
+ * Reading.  Bytes land in the loop's scratch buffer; whole requests are served straight from
+ * there. What is left of an unfinished one is kept in `in`; a large one is then read directly
+ * into `in`, and the chunk itself goes on to the node, so that its bytes are copied by the
+ * kernel alone.
  *
- * Reading stops while `pipeline` requests are outstanding, while a barrier stands (requests before
- * it must be answered before any after it may use another connection), and after the last request
- * of a closing client.
+ * Reading stops while `pipeline` requests are outstanding, while a barrier stands (requests
+ * before it must be answered before any after it may use another connection), and after the last
+ * request of a closing client.
  *
  * Writing.  Replies gather in `out`, which is written once at the end of the turn.
  *
@@ -69,8 +70,8 @@ STAILQ_HEAD(client_queue, client);
 void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id);
 
 /*
- * Closes at once; outstanding requests are abandoned.  The memory goes at the end of the turn.  Not
- * while a reply is being handed over: that is what client_doom() is for.
+ * Closes at once; outstanding requests are abandoned.  The memory goes at the end of the turn.
+ * Not while a reply is being handed over: that is what client_doom() is for.
  */
 void client_close(struct client *c, const char *why);
 

@@ -35,8 +35,7 @@ static void not_served(struct call *call)
 	refuse(call, &t);
 }
 
-/* ---- one node -----------------------------------------------------------------------------------
- */
+/* ---- one node ------------------------------------------------------------------------------ */
 
 /* The request's bytes into the connection: as they came, by handing the chunk over, or written
  * anew. */
@@ -70,8 +69,7 @@ void forward_one(struct call *call, uint32_t node)
 	send_call(call, conn, &r->part);
 }
 
-/* ---- owners -------------------------------------------------------------------------------------
- */
+/* ---- owners -------------------------------------------------------------------------------- */
 
 static struct span tag_of(const struct topology *t, struct span key)
 {
@@ -141,8 +139,7 @@ uint32_t dispatch_owner_of_keys(struct call *call)
 	return owner;
 }
 
-/* ---- policies -----------------------------------------------------------------------------------
- */
+/* ---- policies ------------------------------------------------------------------------------ */
 
 static void run_one_key(struct call *call)
 {

@@ -82,12 +82,11 @@ static void run_role(struct call *call)
 	answer_const(call, "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
 }
 
-/* ---- database and protocol ----------------------------------------------------------------------
- */
+/* ---- database and protocol ----------------------------------------------------------------- */
 
 /*
- * From the next request on the client uses other node connections.  Those before must be answered
- * first, so that its commands to a node take effect in the order sent.
+ * From the next request on the client uses other node connections.  Those before must be
+ * answered first, so that its commands to a node take effect in the order sent.
  */
 static void change_class(struct client *c, uint32_t database, int resp)
 {
@@ -117,8 +116,7 @@ static void run_select(struct call *call)
 	answer_const(call, "+OK\r\n");
 }
 
-/* ---- names and HELLO ----------------------------------------------------------------------------
- */
+/* ---- names and HELLO ----------------------------------------------------------------------- */
 
 /* Redis: printable, no spaces. */
 static bool name_ok(struct span s)
@@ -232,8 +230,7 @@ static void run_reset(struct call *call)
 	answer_const(call, "+RESET\r\n");
 }
 
-/* ---- CLIENT -------------------------------------------------------------------------------------
- */
+/* ---- CLIENT -------------------------------------------------------------------------------- */
 
 static void run_client_id(struct call *call)
 {
@@ -284,8 +281,7 @@ static void run_client_info(struct call *call)
 	answer_send(&a, call);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static void (*const local_by_id[CMD_COUNT])(struct call *) = {
 	[CMD_ID_PING] = run_ping,

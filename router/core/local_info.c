@@ -18,8 +18,7 @@
 #include "router/core/worker.h"
 #include "router/wire/cmd_info.h"
 
-/* ---- INFO ---------------------------------------------------------------------------------------
- */
+/* ---- INFO ---------------------------------------------------------------------------------- */
 
 static uint64_t sum(const struct worker *w, enum metric m)
 {
@@ -184,8 +183,7 @@ void local_info(struct call *call)
 	free(buf);
 }
 
-/* ---- COMMAND ------------------------------------------------------------------------------------
- */
+/* ---- COMMAND ------------------------------------------------------------------------------- */
 
 void local_command(struct call *call)
 {
@@ -271,8 +269,7 @@ void local_command_getkeys(struct call *call)
 	answer_send(&a, call);
 }
 
-/* ---- CONFIG GET ---------------------------------------------------------------------------------
- */
+/* ---- CONFIG GET ---------------------------------------------------------------------------- */
 
 /* What tools ask a server for before they start; the answers are the router's own. */
 static const struct {

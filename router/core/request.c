@@ -58,8 +58,7 @@ struct request *request_new(struct client *c, const struct cmd *cmd)
 	return r;
 }
 
-/* ---- deadlines ----------------------------------------------------------------------------------
- */
+/* ---- deadlines ----------------------------------------------------------------------------- */
 
 void request_set_deadline(struct request *r, enum deadline_class k)
 {
@@ -93,8 +92,7 @@ void request_part_init(struct request *r, struct part *p, uint32_t node)
 	p->stage = 0;
 }
 
-/* ---- the end of a request -----------------------------------------------------------------------
- */
+/* ---- the end of a request ------------------------------------------------------------------ */
 
 static void maybe_free(struct request *r)
 {
@@ -146,8 +144,7 @@ void request_abandon(struct request *r)
 	request_leave_queue(r);
 }
 
-/* ---- the reply ----------------------------------------------------------------------------------
- */
+/* ---- the reply ----------------------------------------------------------------------------- */
 
 static bool its_turn(const struct request *r)
 {
@@ -257,8 +254,7 @@ static void answer_text(struct request *r, const struct text *t)
 	request_answered(r);
 }
 
-/* ---- what upstreams call ------------------------------------------------------------------------
- */
+/* ---- what upstreams call ------------------------------------------------------------------- */
 
 static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t type, bool complete)
 {
@@ -298,8 +294,7 @@ const struct upstream_ops request_upstream_ops = {
 	.dropped = on_dropped,
 };
 
-/* ---- running out of time ------------------------------------------------------------------------
- */
+/* ---- running out of time ------------------------------------------------------------------- */
 
 /* A large reply that is still arriving may take as long as a slow command. */
 static uint64_t extended(const struct request *r)

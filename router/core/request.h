@@ -8,15 +8,15 @@
  *	client                        request                            node connections
  *	------                        -------                            ----------------
  *	client_take    --(a)-->  dispatch -> forward_one  ----(b)---->   upconn fifo
- *	                                  -> split_start  ----(b)---->   upconn fifo, one part per
- *node
+ *	                                  -> split_start  ----(b)---->   upconn fifo, a part per node
  *	                                  -> local_*                         |
  *	client queue   <--(d)--  request_reply_bytes, request_answered <-(c)-+
  *	  in order
  *
  * (a) the request lies whole in memory; (b) its bytes are in each node's sendq; (c) reply bytes
- *come back in pieces; (d) replies leave in the order of the requests: the head of the client's
- *queue writes straight to the client's output, the others hold their bytes until it is their turn.
+ * come back in pieces; (d) replies leave in the order of the requests: the head of the client's
+ * queue writes straight to the client's output, the others hold their bytes until it is their
+ * turn.
  *
  * States (request_edges in request.c):
  *
@@ -24,9 +24,9 @@
  *	WAITING --> ABANDONED  its client is gone
  *	ANSWERED --> ABANDONED its client went before the reply's turn came
  *
- * A request is freed when neither the client's queue nor any node connection's FIFO holds it: one
- *that ran out of time is answered at once, but its parts stay where they are until their late
- *replies come.
+ * A request is freed when neither the client's queue nor any node connection's FIFO holds it:
+ * one that ran out of time is answered at once, but its parts stay where they are until their
+ * late replies come.
  *
  * Protocol is nowhere in here: replies are bytes with a beginning and an end.  Worker-owned.
  */

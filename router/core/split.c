@@ -121,8 +121,7 @@ static bool find_owners(struct call *call, struct owners *o)
 	return true;
 }
 
-/* ---- starting -----------------------------------------------------------------------------------
- */
+/* ---- starting ------------------------------------------------------------------------------ */
 
 /* The parts and, where replies must be put in order, the slot of each key, in one chunk. */
 static struct split *split_new(struct request *r, struct call *call, struct owners *o)
@@ -231,8 +230,7 @@ void split_start(struct call *call)
 	owners_reset(o);
 }
 
-/* ---- collecting ---------------------------------------------------------------------------------
- */
+/* ---- collecting ---------------------------------------------------------------------------- */
 
 static struct bufpool *bufs(const struct request *r)
 {
@@ -315,8 +313,7 @@ size_t split_held(const struct split *s)
 	return n;
 }
 
-/* ---- merging ------------------------------------------------------------------------------------
- */
+/* ---- merging ------------------------------------------------------------------------------- */
 
 /* The first error by node name, or NULL. */
 static const struct slot *first_error(const struct request *r)

@@ -6,8 +6,8 @@
  * A request over several owners: one part per node, replies merged when all have come.
  *
  * Keys are visited twice: once to find their owners and how much room each node's command takes,
- * once to write them there.  Nothing is allocated per key; one chunk holds the parts and, for MGET,
- * which part each key went to.
+ * once to write them there.  Nothing is allocated per key; one chunk holds the parts and, for
+ * MGET, which part each key went to.
  */
 
 #include "router/core/request.h"

@@ -5,9 +5,9 @@
 /*
  * A worker's view of a pool: the fleet it routes by, with this worker's upstream of each node.
  *
- * Every request counts in the view that it was routed by.  When a newer view is adopted the old one
- * lives on until its last request is answered; then the worker can say that everything older than
- * the new (epoch, phase) is done, and upstreams that no view uses any more are closed.
+ * Every request counts in the view that it was routed by.  When a newer view is adopted the old
+ * one lives on until its last request is answered; then the worker can say that everything older
+ * than the new (epoch, phase) is done, and upstreams that no view uses any more are closed.
  *
  * Worker-owned.
  */

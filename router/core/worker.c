@@ -15,8 +15,7 @@
 #define CLIENTS_KEEP 64
 #define REQUESTS_KEEP 4096
 
-/* ---- letters ------------------------------------------------------------------------------------
- */
+/* ---- letters ------------------------------------------------------------------------------- */
 
 enum mail_kind { MAIL_CLIENT, MAIL_FLEET, MAIL_DRAIN, MAIL_CLOSE, MAIL_STOP };
 
@@ -137,8 +136,7 @@ static void on_inbox(evutil_socket_t fd, short what, void *arg)
 	mailbox_open_all(&w->inbox);
 }
 
-/* ---- views --------------------------------------------------------------------------------------
- */
+/* ---- views --------------------------------------------------------------------------------- */
 
 static bool older_in_flight(const struct worker_pool *p)
 {
@@ -201,8 +199,7 @@ static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *
 	p->views_done = true;
 }
 
-/* ---- deadlines ----------------------------------------------------------------------------------
- */
+/* ---- deadlines ----------------------------------------------------------------------------- */
 
 void worker_arm_deadline(struct worker *w, uint64_t due_ns)
 {
@@ -238,8 +235,7 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 		worker_arm_deadline(w, next);
 }
 
-/* ---- the turn -----------------------------------------------------------------------------------
- */
+/* ---- the turn ------------------------------------------------------------------------------ */
 
 static void resume_clients(struct worker *w)
 {
@@ -304,8 +300,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------------------------- */
 
 static void pool_init(struct worker *w, uint32_t index)
 {

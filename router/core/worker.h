@@ -4,10 +4,9 @@
 
 /*
  * A worker: one thread, one event loop, its own clients, node connections, buffers and metric
- *block.  Nothing of it is touched by another thread; the control thread sends letters.
+ * block.  Nothing of it is touched by another thread; the control thread sends letters.
  *
- *	turn:  wait -> callbacks -> [ resume clients -> flush nodes -> flush clients ]* -> bury the
- *dead
+ *	turn:  wait -> callbacks -> [ resume clients -> flush nodes -> flush clients ]* -> bury
  */
 
 #include <event2/event_struct.h>

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Sizes, headers included.  512: an error or a few small replies; 2 KiB: one value of a kilobyte;
- * 16 KiB: a pipeline; 64 KiB: what one read of a fast peer brings.
+ * Sizes, headers included.  512: an error or a few small replies; 2 KiB: one value of a
+ * kilobyte; 16 KiB: a pipeline; 64 KiB: what one read of a fast peer brings.
  */
 static const uint32_t class_size[CHUNK_CLASSES] = {512, 2048, 16384, 65536 + 256};
 

@@ -5,16 +5,16 @@
 /*
  * Bytes in memory: chunks, and chains of chunks.
  *
- * A chunk is one block with bytes in [start, end).  It has one owner at a time: a chain, or whoever
- *holds the pointer; handing it on moves bytes without copying them.  Chunks come in four pooled
- *sizes and, above those, at exactly the size that was asked for.  A connection without bytes holds
- *no chunk.
+ * A chunk is one block with bytes in [start, end).  It has one owner at a time: a chain, or
+ * whoever holds the pointer; handing it on moves bytes without copying them.  Chunks come in
+ * four pooled sizes and, above those, at exactly the size that was asked for.  A connection
+ * without bytes holds no chunk.
  *
  *	chunk   | spent |  bytes ..........  |  room  |
  *	        0     start                 end      cap         start <= end <= cap, always
  *
  * One pool per worker; nothing here is shared between threads.  `used` is what limits.memory is
- *compared with.
+ * compared with.
  */
 
 #include <stddef.h>
@@ -75,8 +75,9 @@ static inline uint8_t *chunk_bytes(struct chunk *c)
 }
 
 /*
- * A chunk with the same bytes and room for `more` after them: c itself when it has the room, else a
- * larger one (at least doubled, so that growing is linear) and c is given back.  c may be NULL.
+ * A chunk with the same bytes and room for `more` after them: c itself when it has the room,
+ * else a larger one (at least doubled, so that growing is linear) and c is given back.  c may be
+ * NULL.
  */
 struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more);
 

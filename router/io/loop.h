@@ -3,11 +3,11 @@
 #pragma once
 
 /*
- * What every object on one event loop shares: the libevent base, the clock of the present turn, the
- * buffers. One per thread; nothing here is shared between threads.
+ * What every object on one event loop shares: the libevent base, the clock of the present turn,
+ * the buffers. One per thread; nothing here is shared between threads.
  *
- * A turn is: wait for events, run their callbacks, flush everything that was touched.  The clock is
- * read at most once a turn, when somebody asks.
+ * A turn is: wait for events, run their callbacks, flush everything that was touched.  The clock
+ * is read at most once a turn, when somebody asks.
  */
 
 #include <stdbool.h>

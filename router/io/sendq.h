@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * What goes out on one connection.  Bytes stay after they were sent until sendq_ack() lets them go,
- *so that a request can be sent once more elsewhere:
+ * What goes out on one connection.  Bytes stay after they were sent until sendq_ack() lets them
+ * go, so that a request can be sent once more elsewhere:
  *
  *	   | acked, gone |  sent, kept  |  not sent  |
  *	                 ^ chain head   ^ (at, off)
@@ -68,8 +68,8 @@ enum sendq_result {
 };
 
 /*
- * Writes what is not sent.  *ret_bytes: how many bytes went out.  keep: sent bytes stay until they
- * are acked; else they are let go at once.
+ * Writes what is not sent.  *ret_bytes: how many bytes went out.  keep: sent bytes stay until
+ * they are acked; else they are let go at once.
  */
 enum sendq_result sendq_flush(
 	struct bufpool *p, struct sendq *q, int fd, bool keep, size_t *ret_bytes);

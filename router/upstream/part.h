@@ -3,10 +3,11 @@
 #pragma once
 
 /*
- * A part: one command on its way to one node and back.  A simple request is one part; a split one
- * has a part per node. A part lies in the FIFO of the node connection that carries it, from being
- * queued until its reply is complete or the connection is gone.  Nobody can take it out in between:
- * an owner who no longer waits marks it PART_DROPPED, and its reply is read and thrown away.
+ * A part: one command on its way to one node and back.  A simple request is one part; a split
+ * one has a part per node. A part lies in the FIFO of the node connection that carries it, from
+ * being queued until its reply is complete or the connection is gone.  Nobody can take it out in
+ * between: an owner who no longer waits marks it PART_DROPPED, and its reply is read and thrown
+ * away.
  */
 
 #include <stdint.h>

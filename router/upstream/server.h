@@ -32,9 +32,9 @@ struct fleet {
 };
 
 /*
- * Servers of a topology; those that `before` (NULL: none) already has are shared with it, counters
- * and all.  Resolves names: BLOCKS.  0, or RW_ERESOLVE with *ret_bad the node whose address does
- * not resolve.  Control thread only.
+ * Servers of a topology; those that `before` (NULL: none) already has are shared with it,
+ * counters and all.  Resolves names: BLOCKS.  0, or RW_ERESOLVE with *ret_bad the node whose
+ * address does not resolve.  Control thread only.
  */
 int fleet_new(struct fleet **ret, struct topology *t, const struct fleet *before, size_t workers,
 	size_t *ret_bad) MUST_CHECK;

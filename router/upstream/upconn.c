@@ -2,14 +2,14 @@
 /* Copyright the Ringway authors */
 /*
  * One shared connection to a node.  Requests are written in the order in which they come and
- *answered in that order, so the head of the FIFO is always the part whose reply is being read:
+ * answered in that order, so the head of the FIFO is always the part whose reply is being read:
  *
  *	upconn_add -> fifo tail        out: | sent, kept for a retry | not sent |
  *	                                                              upconn_flush, once a turn
  *	on_read -> take_replies -> take_reply -> ops->reply / ops->dropped    <- fifo head
  *
  * A reply is handed on as it arrives; only an error reply is held until it is whole, because a
- *node's NOAUTH is never shown to a client.
+ * node's NOAUTH is never shown to a client.
  */
 
 #include <errno.h>
@@ -97,8 +97,7 @@ void upconn_free(struct upconn *c)
 	free(c);
 }
 
-/* ---- failing and closing ------------------------------------------------------------------------
- */
+/* ---- failing and closing ------------------------------------------------------------------- */
 
 static void fail_part(struct upconn *c, struct part *p, enum up_why why)
 {
@@ -194,8 +193,7 @@ void upconn_close(struct upconn *c, enum up_why why, const char *detail)
 	fail_parts(c, why);
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------
- */
+/* ---- connecting ---------------------------------------------------------------------------- */
 
 static enum up_why why_of_errno(int err)
 {
@@ -289,8 +287,7 @@ static void on_connecting_io(struct upconn *c)
 		on_connected(c);
 }
 
-/* ---- sending ------------------------------------------------------------------------------------
- */
+/* ---- sending ------------------------------------------------------------------------------- */
 
 void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
 {
@@ -343,8 +340,7 @@ static void on_writable(struct upconn *c)
 		watch(c, EV_READ);
 }
 
-/* ---- receiving ----------------------------------------------------------------------------------
- */
+/* ---- receiving ----------------------------------------------------------------------------- */
 
 static bool is_auth_error(const uint8_t *p, size_t n)
 {
@@ -507,8 +503,7 @@ static void on_io(evutil_socket_t fd, short what, void *arg)
 		on_readable(c);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* ---- time ---------------------------------------------------------------------------------- */
 
 bool upconn_silent(const struct upconn *c, uint64_t now)
 {

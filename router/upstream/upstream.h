@@ -3,14 +3,14 @@
 #pragma once
 
 /*
- * A worker's side of one server: its shared connections, one per class, and what a failed attempt
- *taught it.
+ * A worker's side of one server: its shared connections, one per class, and what a failed
+ * attempt taught it.
  *
  *	struct upstream --- shared[class] --- struct upconn --- fifo of struct part
  *
- * A class is what requests must agree on to share a connection: the database and the RESP version.
- *All requests of a client to a node go through one connection as long as its class stays, so they
- *take effect in order.
+ * A class is what requests must agree on to share a connection: the database and the RESP
+ * version. All requests of a client to a node go through one connection as long as its class
+ * stays, so they take effect in order.
  *
  * States of a connection (upconn_edges in upconn.c):
  *
@@ -18,8 +18,8 @@
  *	   ^___________|______________|__________|
  *
  * CLOSED: an attempt is due at retry_ns; requests until then fail at once with the reason of the
- *last failure. CONNECTING, GREETING: requests queue up, within their deadlines.  READY: they are
- *sent at the end of the turn.
+ * last failure. CONNECTING, GREETING: requests queue up, within their deadlines.  READY: they
+ * are sent at the end of the turn.
  *
  * Worker-owned.
  */
