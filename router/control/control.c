@@ -158,6 +158,8 @@ static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 				.backoff_ns = c->backoff_ns,
 				.backoff_max_ns = c->backoff_max_ns,
 				.queue = c->queue,
+				.retries = c->retry_reads,
+				.retry_share = c->retry_budget,
 				.preconnect = c->preconnect,
 			},
 	};

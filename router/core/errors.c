@@ -64,6 +64,7 @@ static void add_why(struct text *t, const struct request *r, enum up_why why)
 			(unsigned long long)(o->upstream.connect_timeout_ns / NS_PER_MS));
 		return;
 	case UP_WHY_LOST:
+	case UP_WHY_BROKEN:
 		add(t, "connection lost");
 		return;
 	case UP_WHY_TIMEOUT:
@@ -94,7 +95,7 @@ static bool outcome_unknown(const struct request *r, const struct part *p, enum 
 {
 	if (!(r->cmd->flags & CMD_WRITE) || !(p->flags & PART_SENT))
 		return false;
-	return why == UP_WHY_TIMEOUT || why == UP_WHY_LOST;
+	return why == UP_WHY_TIMEOUT || why == UP_WHY_LOST || why == UP_WHY_BROKEN;
 }
 
 void error_unavailable(

@@ -90,6 +90,7 @@ void request_part_init(struct request *r, struct part *p, uint32_t node)
 	p->node = (uint16_t)node;
 	p->flags = r->cmd->flags & CMD_READONLY ? PART_READONLY : 0;
 	p->stage = 0;
+	p->tries = 0;
 }
 
 /* ---- the end of a request ------------------------------------------------------------------ */

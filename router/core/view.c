@@ -17,8 +17,8 @@ static struct upstream *use(struct upstream_set *set, struct server *s)
 	struct upstream_use *grown = realloc(set->v, (set->n + 1) * sizeof(*grown));
 	CHECK(grown != NULL);
 	set->v = grown;
-	set->v[set->n] =
-		(struct upstream_use){.up = upstream_new(set->env, s, set->opts), .users = 1};
+	set->v[set->n] = (struct upstream_use){
+		.up = upstream_new(set->env, s, set->opts, &set->budget), .users = 1};
 	return set->v[set->n++].up;
 }
 

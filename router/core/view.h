@@ -37,7 +37,8 @@ struct upstream_use {
 struct upstream_set {
 	struct upstream_env *env;         /* borrowed */
 	const struct upstream_opts *opts; /* borrowed */
-	struct upstream_use *v;           /* owned */
+	struct retry_budget budget;
+	struct upstream_use *v; /* owned */
 	size_t n;
 };
 

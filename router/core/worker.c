@@ -282,8 +282,10 @@ static void worker_settle(struct worker *w)
 		flush_clients(w);
 	} while (!STAILQ_EMPTY(&w->resuming) || !STAILQ_EMPTY(&w->upstream.dirty));
 	bury(w);
-	for (size_t i = 0; i < w->opts.npools; i++)
+	for (size_t i = 0; i < w->opts.npools; i++) {
 		retire_views(&w->pools[i]);
+		retry_budget_advance(&w->pools[i].upstreams.budget, loop_now(&w->loop));
+	}
 	metric_add(w->m, M_LOOP_TURNS, 1);
 	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], w->loop.pool.used, memory_order_relaxed);
 }

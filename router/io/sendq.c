@@ -32,6 +32,24 @@ void sendq_ack(struct bufpool *p, struct sendq *q, size_t n)
 		q->at = NULL; /* nothing sent is held: the cursor is the head */
 }
 
+void sendq_discard(struct bufpool *p, struct sendq *q, size_t n)
+{
+	q->at = NULL;
+	chain_drop(p, &q->chain, n);
+	q->unsent = q->chain.len;
+}
+
+void sendq_move(struct bufpool *p, struct sendq *to, struct sendq *from, size_t n)
+{
+	while (n > 0) {
+		struct chunk *k = from->chain.head;
+		size_t now = chunk_len(k) < n ? chunk_len(k) : n;
+		sendq_append(p, to, chunk_bytes(k), now);
+		sendq_discard(p, from, now);
+		n -= now;
+	}
+}
+
 static int gather(const struct sendq *q, struct iovec *iov, int max)
 {
 	struct chunk *k = q->at != NULL ? q->at : q->chain.head;

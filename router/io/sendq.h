@@ -58,6 +58,12 @@ static inline size_t sendq_held(const struct sendq *q)
 
 void sendq_clear(struct bufpool *p, struct sendq *q);
 
+/* Moves the first n held bytes of `from` to the end of `to`, where they count as not sent. */
+void sendq_move(struct bufpool *p, struct sendq *to, struct sendq *from, size_t n);
+
+/* Forgets the first n held bytes, sent or not; what is left counts as not sent. */
+void sendq_discard(struct bufpool *p, struct sendq *q, size_t n);
+
 /* Lets the first n bytes go; they must have been sent. */
 void sendq_ack(struct bufpool *p, struct sendq *q, size_t n);
 

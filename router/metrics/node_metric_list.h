@@ -13,6 +13,8 @@ X(NM_DISCONNECTS, METRIC_COUNTER, "disconnects_total", "Ready connections that w
 X(NM_TIMEOUTS, METRIC_COUNTER, "timeouts_total", "Commands whose reply did not come within the deadline.")
 X(NM_LATE_REPLIES, METRIC_COUNTER, "late_replies_total", "Replies that came after the deadline and were dropped.")
 X(NM_UNAVAILABLE, METRIC_COUNTER, "unavailable_total", "Commands answered -UNAVAILABLE because of this node.")
+X(NM_RETRIES, METRIC_COUNTER, "retries_total", "Commands sent a second time after their connection was refused or lost.")
+X(NM_RETRIES_DENIED, METRIC_COUNTER, "retries_denied_total", "Commands that failed because retry.budget was used up.")
 X(NM_QUEUE_FULL, METRIC_COUNTER, "queue_full_total", "Commands refused because upstream.queue was full.")
 X(NM_READ_BYTES, METRIC_COUNTER, "read_bytes_total", "Bytes read from the node.")
 X(NM_WRITE_BYTES, METRIC_COUNTER, "written_bytes_total", "Bytes written to the node.")

@@ -35,5 +35,6 @@ struct part {
 	uint16_t node;           /* index in the topology that it was routed by */
 	uint8_t flags;           /* enum part_flags */
 	uint8_t stage;           /* which of its ordered steps is running */
+	uint8_t tries;           /* how often it was sent again */
 };
 STAILQ_HEAD(part_fifo, part);

@@ -84,19 +84,6 @@ struct upconn *upconn_new(struct upstream *up, uint16_t class_id)
 	return c;
 }
 
-void upconn_free(struct upconn *c)
-{
-	if (c == NULL)
-		return;
-	if (c->state != UP_CLOSED)
-		upconn_close(c, UP_WHY_LOST, "the node left");
-	(void)evtimer_del(&c->timer);
-	if (c->is_dirty)
-		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);
-	c->magic = 0;
-	free(c);
-}
-
 /* ---- failing and closing ------------------------------------------------------------------- */
 
 static void fail_part(struct upconn *c, struct part *p, enum up_why why)
@@ -110,20 +97,72 @@ static void fail_part(struct upconn *c, struct part *p, enum up_why why)
 		c->up->env->ops->failed(p, why);
 }
 
-static void fail_parts(struct upconn *c, enum up_why why)
+/* Sent again only when nobody can tell: no reply byte came, and the node has nothing of a write. */
+static bool may_retry(const struct upconn *c, const struct part *p, enum up_why why)
 {
-	size_t sent = sendq_held(&c->out) - c->out.unsent;
-	size_t at = 0;
+	/* refused more than once: the node is down, and waiting for it again helps nobody */
+	bool first_refusal = why == UP_WHY_REFUSED && c->backoff_ns == c->up->opts->backoff_ns;
+	if (why != UP_WHY_LOST && !first_refusal)
+		return false;
+	if (p->flags & (PART_DROPPED | PART_BEGUN))
+		return false;
+	if (p->tries >= c->up->opts->retries)
+		return false;
+	return (p->flags & PART_READONLY) || !(p->flags & PART_SENT);
+}
+
+static bool take_retry(struct upconn *c)
+{
+	bool ok = retry_budget_take(c->up->budget, c->up->opts->retry_share);
+	node_metric_add(c->up->m, ok ? NM_RETRIES : NM_RETRIES_DENIED, 1);
+	return ok;
+}
+
+/* Back into the FIFO, with its bytes, in its old place among those that stay. */
+static void keep_part(struct upconn *c, struct part *p, struct sendq *bytes)
+{
+	p->tries++;
+	p->flags &= (uint8_t)~PART_SENT;
+	sendq_move(&upconn_loop(c)->pool, &c->out, bytes, p->wire_len);
+	STAILQ_INSERT_TAIL(&c->fifo, p, link);
+	c->nfifo++;
+}
+
+/*
+ * The connection is gone.  Parts that may be sent again stay, in their order; the others are put
+ * into `failed`.
+ */
+static void sort_parts(struct upconn *c, enum up_why why, struct part_fifo *failed)
+{
+	struct bufpool *pool = &upconn_loop(c)->pool;
+	struct sendq bytes = c->out;
+	size_t sent = sendq_held(&bytes) - bytes.unsent;
 	struct part_fifo parts = STAILQ_HEAD_INITIALIZER(parts);
+	struct part *p;
+	memset(&c->out, 0, sizeof(c->out));
 	STAILQ_CONCAT(&parts, &c->fifo);
 	c->nfifo = 0;
-	sendq_clear(&upconn_loop(c)->pool, &c->out);
-	struct part *p;
-	while ((p = STAILQ_FIRST(&parts)) != NULL) {
+	for (size_t at = 0; (p = STAILQ_FIRST(&parts)) != NULL; at += p->wire_len) {
 		STAILQ_REMOVE_HEAD(&parts, link);
 		if (at < sent)
 			p->flags |= PART_SENT;
-		at += p->wire_len;
+		if (may_retry(c, p, why) && take_retry(c)) {
+			keep_part(c, p, &bytes);
+		} else {
+			sendq_discard(pool, &bytes, p->wire_len);
+			STAILQ_INSERT_TAIL(failed, p, link);
+		}
+	}
+	sendq_clear(pool, &bytes);
+}
+
+static void settle_parts(struct upconn *c, enum up_why why)
+{
+	struct part_fifo failed = STAILQ_HEAD_INITIALIZER(failed);
+	struct part *p;
+	sort_parts(c, why, &failed);
+	while ((p = STAILQ_FIRST(&failed)) != NULL) {
+		STAILQ_REMOVE_HEAD(&failed, link);
 		fail_part(c, p, why);
 	}
 }
@@ -133,6 +172,7 @@ static const char *const why_names[UP_WHY_COUNT] = {
 	[UP_WHY_REFUSED] = "refused",
 	[UP_WHY_CONNECT_TIMEOUT] = "connect timeout",
 	[UP_WHY_LOST] = "lost",
+	[UP_WHY_BROKEN] = "broken",
 	[UP_WHY_TIMEOUT] = "timeout",
 	[UP_WHY_AUTH] = "authentication",
 	[UP_WHY_NO_ROUTE] = "no route",
@@ -169,7 +209,7 @@ static void plan_retry(struct upconn *c)
 								      : o->backoff_max_ns;
 	}
 	c->proven = false;
-	if (o->preconnect)
+	if (o->preconnect || c->nfifo > 0)
 		arm_timer(c, c->retry_ns - now);
 }
 
@@ -189,8 +229,22 @@ void upconn_close(struct upconn *c, enum up_why why, const char *detail)
 	c->error = NULL;
 	memset(&c->scan, 0, sizeof(c->scan));
 	upconn_enter(c, UP_CLOSED);
+	settle_parts(c, why);
 	plan_retry(c);
-	fail_parts(c, why);
+}
+
+void upconn_free(struct upconn *c)
+{
+	if (c == NULL)
+		return;
+	if (c->state != UP_CLOSED)
+		upconn_close(c, UP_WHY_BROKEN, "the node left");
+	settle_parts(c, UP_WHY_BROKEN); /* those that waited to be sent again */
+	(void)evtimer_del(&c->timer);
+	if (c->is_dirty)
+		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);
+	c->magic = 0;
+	free(c);
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */
@@ -291,13 +345,13 @@ static void on_connecting_io(struct upconn *c)
 
 void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
 {
-	CHECK(c->state != UP_CLOSED);
 	p->conn = c;
 	p->wire_len = (uint32_t)wire_len;
 	STAILQ_INSERT_TAIL(&c->fifo, p, link);
 	if (c->nfifo++ == 0 && c->state == UP_READY && !evtimer_pending(&c->timer, NULL))
 		arm_timer(c, p->stuck_ns - p->born_ns);
 	c->up->held++;
+	retry_budget_count(c->up->budget);
 	node_metric_add(c->up->m, NM_REQUESTS, 1);
 	node_metric_add(c->up->m, NM_INFLIGHT, 1);
 	if (!c->is_dirty) {
@@ -413,17 +467,17 @@ static size_t take_reply(struct upconn *c, const uint8_t *bytes, size_t n, size_
 {
 	struct part *p = STAILQ_FIRST(&c->fifo);
 	if (p == NULL) {
-		upconn_close(c, UP_WHY_LOST, "a reply that nobody asked for");
+		upconn_close(c, UP_WHY_BROKEN, "a reply that nobody asked for");
 		return 0;
 	}
 	size_t used = 0;
 	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
 	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX)) {
-		upconn_close(c, UP_WHY_LOST, "not a reply");
+		upconn_close(c, UP_WHY_BROKEN, "not a reply");
 		return 0;
 	}
 	if (st == RESP_DONE && *acked + p->wire_len > sendq_held(&c->out) - c->out.unsent) {
-		upconn_close(c, UP_WHY_LOST, "a reply before its request was sent");
+		upconn_close(c, UP_WHY_BROKEN, "a reply before its request was sent");
 		return 0;
 	}
 	*acked += st == RESP_DONE ? p->wire_len : 0;
@@ -525,7 +579,7 @@ static void check_stuck(struct upconn *c)
 	if ((p->flags & PART_BEGUN) && c->read_ns + (p->stuck_ns - p->born_ns) > due)
 		due = c->read_ns + (p->stuck_ns - p->born_ns);
 	if (now >= due)
-		upconn_close(c, UP_WHY_LOST, "stuck: the oldest request is unanswered");
+		upconn_close(c, UP_WHY_BROKEN, "stuck: the oldest request is unanswered");
 	else
 		arm_timer(c, due - now);
 }

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "router/upstream/upstream_internal.h"
 
-struct upstream *upstream_new(
-	struct upstream_env *env, struct server *server, const struct upstream_opts *opts)
+struct upstream *upstream_new(struct upstream_env *env, struct server *server,
+	const struct upstream_opts *opts, struct retry_budget *budget)
 {
 	struct upstream *up = calloc(1, sizeof(*up));
 	CHECK(up != NULL);
@@ -17,6 +17,7 @@ struct upstream *upstream_new(
 	up->server = server_ref(server);
 	up->m = &server->blocks[env->worker];
 	up->opts = opts;
+	up->budget = budget;
 	return up;
 }
 
@@ -74,9 +75,10 @@ static bool queue_full(const struct upstream *up, const struct upconn *c)
 struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why)
 {
 	struct upconn *c = class_conn(up, class_id);
-	if (c->state == UP_CLOSED && loop_now(up->env->loop) >= c->retry_ns)
+	/* with something in the FIFO an attempt is planned already */
+	if (c->state == UP_CLOSED && c->nfifo == 0 && loop_now(up->env->loop) >= c->retry_ns)
 		upconn_connect(c);
-	if (c->state == UP_CLOSED) {
+	if (c->state == UP_CLOSED && c->nfifo == 0) {
 		*ret_why = (enum up_why)c->why;
 		return NULL;
 	}

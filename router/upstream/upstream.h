@@ -18,8 +18,9 @@
  *	   ^___________|______________|__________|
  *
  * CLOSED: an attempt is due at retry_ns; requests until then fail at once with the reason of the
- * last failure. CONNECTING, GREETING: requests queue up, within their deadlines.  READY: they
- * are sent at the end of the turn.
+ * last failure, unless some wait in the FIFO to be sent again: then new ones queue up behind those,
+ * so that a client's order is kept.  CONNECTING, GREETING: requests queue up, within their
+ * deadlines.  READY: they are sent at the end of the turn.
  *
  * Worker-owned.
  */
@@ -34,6 +35,7 @@
 #include "router/io/loop.h"
 #include "router/io/sendq.h"
 #include "router/upstream/part.h"
+#include "router/upstream/retry.h"
 #include "router/upstream/server.h"
 #include "router/wire/resp.h"
 
@@ -47,7 +49,8 @@ enum up_why {
 	UP_WHY_NONE,
 	UP_WHY_REFUSED,
 	UP_WHY_CONNECT_TIMEOUT,
-	UP_WHY_LOST,
+	UP_WHY_LOST,   /* closed or reset by the node */
+	UP_WHY_BROKEN, /* closed by us: stuck, or not the protocol */
 	UP_WHY_TIMEOUT,
 	UP_WHY_AUTH,
 	UP_WHY_NO_ROUTE,
@@ -62,6 +65,8 @@ struct upstream_opts {
 	uint64_t backoff_ns;
 	uint64_t backoff_max_ns;
 	uint32_t queue;
+	uint32_t retries;   /* times that a request may be sent again */
+	double retry_share; /* of the requests of the last 10 s */
 	bool preconnect;
 };
 
@@ -119,6 +124,7 @@ struct upstream {
 	struct server *server;            /* a reference */
 	struct node_block *m;             /* this worker's, in server */
 	const struct upstream_opts *opts; /* borrowed */
+	struct retry_budget *budget;      /* borrowed; the pool's */
 	struct upconn **shared;           /* owned; by class, NULL: never needed */
 	uint32_t nshared;
 	uint32_t held; /* parts in the FIFOs */
@@ -131,8 +137,8 @@ static inline uint16_t up_class(uint32_t database, int resp)
 	return (uint16_t)(database * 2 + (resp == 3));
 }
 
-struct upstream *upstream_new(
-	struct upstream_env *env, struct server *server, const struct upstream_opts *opts);
+struct upstream *upstream_new(struct upstream_env *env, struct server *server,
+	const struct upstream_opts *opts, struct retry_budget *budget);
 /* Its parts fail first.  NULL is allowed. */
 void upstream_free(struct upstream *up);
 
