@@ -29,25 +29,6 @@ static uint8_t *exact_copy(const uint8_t *p, size_t len)
 	return copy;
 }
 
-/* Calls with ever more bytes until the request is decided or they run out. */
-static enum resp_status scan_in_pieces(struct resp_request *st, const uint8_t *p, size_t len,
-	struct resp_args *args, struct rng *rng)
-{
-	size_t most = 1 + rng_below(rng, 2) * rng_below(rng, 64);
-	for (size_t have = 0;;) {
-		have += 1 + rng_below(rng, (uint32_t)most);
-		if (have > len)
-			have = len;
-		uint8_t *copy = exact_copy(p, have);
-		enum resp_status r = resp_request_scan(st, copy, have, args);
-		CHECK(r == RESP_BAD || st->pos <= have);
-		CHECK(r != RESP_MORE || resp_request_need(st) > 0);
-		free(copy);
-		if (r != RESP_MORE || have == len)
-			return r;
-	}
-}
-
 static void check_same_args(const struct resp_args *a, const struct resp_args *b)
 {
 	CHECK(a->n == b->n);
@@ -74,12 +55,32 @@ static void check_args(
 {
 	struct resp_args split = {0};
 	uint8_t *copy = exact_copy(p, st->pos);
-	CHECK(st->split_done);
 	resp_request_split(copy, st->pos, &split);
 	check_same_args(args, &split);
 	check_written_anew(&split);
 	resp_args_fini(&split);
 	free(copy);
+}
+
+/* Calls with ever more bytes until the request is decided or they run out. */
+static enum resp_status scan_in_pieces(struct resp_request *st, const uint8_t *p, size_t len,
+	struct resp_args *args, struct rng *rng)
+{
+	size_t most = 1 + rng_below(rng, 2) * rng_below(rng, 64);
+	for (size_t have = 0;;) {
+		have += 1 + rng_below(rng, (uint32_t)most);
+		if (have > len)
+			have = len;
+		uint8_t *copy = exact_copy(p, have);
+		enum resp_status r = resp_request_scan(st, copy, have, args);
+		CHECK(r == RESP_BAD || st->pos <= have);
+		CHECK(r != RESP_MORE || resp_request_need(st) > 0);
+		if (r == RESP_DONE && st->split_done)
+			check_args(st, copy, args);
+		free(copy);
+		if (r != RESP_MORE || have == len)
+			return r;
+	}
 }
 
 /* Size of the request at p; 0 when there is no complete one. */
@@ -99,6 +100,7 @@ static size_t check_request(const uint8_t *p, size_t len, bool anonymous, struct
 		CHECK(whole.loose == pieces.loose && whole.inline_form == pieces.inline_form);
 		CHECK(resp_request_need(&whole) == resp_request_need(&pieces));
 	}
+	CHECK(r != RESP_DONE || whole.split_done);
 	if (r == RESP_DONE)
 		check_args(&whole, copy, &args);
 	free(copy);
