@@ -114,6 +114,7 @@ class Process:
         self.name, self.popen, self.wanted, self.scanned = name, None, False, 0
         self.dir = tempfile.mkdtemp(prefix=f'{name}.', dir=TEMP)
         self.log_path = os.path.join(self.dir, 'log')
+        open(self.log_path, 'w').close()
         processes.append(self)
 
     def spawn(self, argv, env=None):
@@ -307,11 +308,13 @@ class Router(Process):
 
     def died(self):
         """As for every process; a report in what the log gained since the last look counts too."""
+        if not self.wanted:
+            return None
         with open(self.log_path, encoding='utf-8', errors='replace') as f:
             f.seek(self.scanned)
             found = TROUBLE.search(f.read())
             self.scanned = f.tell()
-        return super().died() or (f'{self.name} reports {found[0]!r}' if found and self.wanted else None)
+        return super().died() or (f'{self.name} reports {found[0]!r}' if found else None)
 
     @property
     def addr(self):
