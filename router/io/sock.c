@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -62,10 +63,16 @@ void sock_tune_client(int fd)
 		tune_stream(fd, a.sa.sa_family);
 }
 
-/* A socket file without a listener is a leftover of an earlier life. */
+/*
+ * A socket file without a listener is a leftover of an earlier life.  Connecting to any other file
+ * is refused too, so look first.
+ */
 static void unlink_stale(const struct sockaddr_any *a)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+	if (lstat(a->un.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	if (connect(fd, &a->sa, a->len) < 0 && errno == ECONNREFUSED)
