@@ -239,6 +239,8 @@ static void fill_facts(struct control *ctl)
 		.pipeline = ctl->conf->limits.pipeline,
 		.output = ctl->conf->limits.client_output_buffer,
 		.request_size = ctl->conf->limits.request_size,
+		.memory = ctl->conf->limits.memory,
+		.idle_timeout_ns = ctl->conf->limits.idle_timeout_ns,
 	};
 	ctl->facts = (struct router_facts){
 		.version = RINGWAY_VERSION,

@@ -58,7 +58,8 @@ void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
 	c->class_id = up_class(pool->opts->database, 2);
 	c->since_ns = loop_now(&w->loop);
 	STAILQ_INIT(&c->queue);
-	LIST_INSERT_HEAD(&w->clients, c, all);
+	c->read_ns = c->since_ns;
+	TAILQ_INSERT_TAIL(&w->clients, c, all);
 	CHECK(event_assign(&c->io, w->loop.base, fd, EV_READ | EV_PERSIST, on_io, c) == 0);
 	metric_add(w->m, M_CLIENTS, 1);
 	watch(c, EV_READ);
@@ -87,6 +88,83 @@ static void mark_resuming(struct client *c)
 	STAILQ_INSERT_TAIL(&c->worker->resuming, c, resume_link);
 }
 
+/* ---- heard of, or not ---------------------------------------------------------------------------- */
+
+static void not_inside(struct client *c)
+{
+	struct worker *w = c->worker;
+	if (c->starved)
+		w->starved--;
+	c->starved = false;
+	if (c->is_inside)
+		TAILQ_REMOVE(&w->inside, c, inside);
+	c->is_inside = false;
+}
+
+/* It keeps an unfinished request. */
+static void note_inside(struct client *c)
+{
+	struct worker *w = c->worker;
+	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST))
+		return;
+	if (!c->is_inside)
+		TAILQ_INSERT_TAIL(&w->inside, c, inside);
+	c->is_inside = true;
+	if (w->memory != MEMORY_OK && !c->starved) {
+		c->starved = true;
+		w->starved++;
+	}
+}
+
+static void heard_of(struct client *c)
+{
+	struct worker *w = c->worker;
+	c->read_ns = loop_now(&w->loop);
+	if (TAILQ_NEXT(c, all) == NULL)
+		return;
+	TAILQ_REMOVE(&w->clients, c, all);
+	TAILQ_INSERT_TAIL(&w->clients, c, all);
+}
+
+void clients_feed(struct worker *w)
+{
+	struct client *c;
+	TAILQ_FOREACH (c, &w->inside, inside) {
+		if (!c->starved)
+			continue;
+		c->starved = false;
+		w->starved--;
+		mark_resuming(c);
+	}
+}
+
+static void close_idle(struct worker *w, uint64_t now)
+{
+	struct client *c;
+	uint64_t limit = w->opts.limits->idle_timeout_ns;
+	while (limit != 0 && (c = TAILQ_FIRST(&w->clients)) != NULL && now - c->read_ns >= limit) {
+		if (c->outstanding > 0 || sendq_held(&c->out) > 0) {
+			heard_of(c); /* it waits for us, not we for it */
+			continue;
+		}
+		metric_add(w->m, M_CLIENTS_CLOSED_IDLE, 1);
+		client_close(c, "idle");
+	}
+}
+
+void clients_sweep(struct worker *w, uint64_t now)
+{
+	struct client *c, *next;
+	close_idle(w, now);
+	for (c = TAILQ_FIRST(&w->inside); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, inside);
+		if (now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
+			continue;
+		metric_add(w->m, M_CLIENTS_CLOSED_SILENT, 1);
+		client_close(c, "silent inside a request");
+	}
+}
+
 void client_close(struct client *c, const char *why)
 {
 	struct worker *w = c->worker;
@@ -104,7 +182,8 @@ void client_close(struct client *c, const char *why)
 	chunk_give(bufs(c), c->in);
 	c->in = NULL;
 	c->held = 0;
-	LIST_REMOVE(c, all);
+	not_inside(c);
+	TAILQ_REMOVE(&w->clients, c, all);
 	if (c->is_resuming)
 		STAILQ_REMOVE(&w->resuming, c, client, resume_link);
 	STAILQ_INSERT_TAIL(&w->dead, c, resume_link);
@@ -228,7 +307,8 @@ void client_flush(struct client *c)
 
 static bool may_read(const struct client *c)
 {
-	return !c->last_read && c->doom == NULL && !(c->barrier && c->outstanding > 0) &&
+	return !c->last_read && c->doom == NULL && !c->starved &&
+	       !(c->barrier && c->outstanding > 0) &&
 	       c->outstanding < c->worker->opts.limits->pipeline;
 }
 
@@ -306,6 +386,13 @@ static void isolate(struct client *c, struct input *in, size_t len)
 	in->n = rest;
 }
 
+static void refuse_for_memory(const struct call *call)
+{
+	static const char line[] = "-OVERLOADED memory limit\r\n";
+	metric_add(call->client->worker->m, M_ERRORS_OVERLOADED, 1);
+	client_answer(call->client, NULL, line, sizeof(line) - 1);
+}
+
 static void serve(struct client *c, struct input *in, size_t len)
 {
 	struct worker *w = c->worker;
@@ -328,7 +415,10 @@ static void serve(struct client *c, struct input *in, size_t len)
 		in->n -= len;
 	}
 	metric_add(w->m, M_REQUESTS, 1);
-	dispatch(&call);
+	if (UNLIKELY(w->memory == MEMORY_OUT))
+		refuse_for_memory(&call);
+	else
+		dispatch(&call);
 	chunk_give(&w->loop.pool, own);
 }
 
@@ -387,6 +477,7 @@ static void client_take(struct client *c, struct input *in)
 		if (!take_request(c, in))
 			break;
 	keep_rest(c, in);
+	note_inside(c);
 	if (!may_read(c))
 		watch(c, (short)(c->watching & ~EV_READ));
 }
@@ -400,6 +491,7 @@ static struct input next_input(struct client *c, size_t *ret_room)
 	*ret_room = LOOP_SCRATCH;
 	if (c->in == NULL)
 		return in;
+	not_inside(c);
 	size_t len = chunk_len(c->in);
 	size_t need = resp_request_need(&c->scan);
 	if (len >= LARGE / 2 && len + need >= LARGE) {
@@ -436,12 +528,14 @@ static void on_readable(struct client *c)
 	if (n <= 0) {
 		int err = errno;
 		keep_rest(c, &in);
+		note_inside(c);
 		if (n == 0)
 			end_of_input(c);
 		else if (err != EAGAIN && err != EINTR)
 			client_close(c, rw_strerror(-err));
 		return;
 	}
+	heard_of(c);
 	metric_add(c->worker->m, M_CLIENT_READ_BYTES, (uint64_t)n);
 	in.n += (size_t)n;
 	client_take(c, &in);
@@ -456,6 +550,7 @@ void client_resume(struct client *c)
 	watch(c, (short)(c->watching | EV_READ));
 	if (c->in == NULL)
 		return;
+	not_inside(c);
 	struct input in = {.at = chunk_bytes(c->in), .n = chunk_len(c->in), .chunk = c->in};
 	c->in = NULL;
 	client_take(c, &in);

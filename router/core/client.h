@@ -10,7 +10,8 @@
  * into `in`, and the chunk itself goes on to the node, so that its bytes are copied by the
  * kernel alone.
  *
- * Reading stops while `pipeline` requests are outstanding, while a barrier stands (requests
+ * Reading stops while `pipeline` requests are outstanding, while memory is short and the client is
+ * inside a large request, while a barrier stands (requests
  * before it must be answered before any after it may use another connection), and after the last
  * request of a closing client.
  *
@@ -37,9 +38,10 @@ struct client {
 	uint32_t magic;
 	int fd;
 	uint64_t id;
-	struct worker *worker;    /* borrowed */
-	struct worker_pool *pool; /* borrowed */
-	LIST_ENTRY(client) all;
+	struct worker *worker;      /* borrowed */
+	struct worker_pool *pool;   /* borrowed */
+	TAILQ_ENTRY(client) all;    /* in the order in which they were last heard of */
+	TAILQ_ENTRY(client) inside; /* those inside a large request, in the same order */
 	STAILQ_ENTRY(client) dirty_link;
 	STAILQ_ENTRY(client) resume_link; /* later: the graveyard */
 	struct request_queue queue;
@@ -53,17 +55,20 @@ struct client {
 	bool barrier : 1;   /* no request is read until the queue is empty */
 	bool last_read : 1; /* nothing more is read: QUIT, protocol error, end of input */
 	bool dead : 1;      /* in the graveyard */
-	const char *doom;   /* why it is closed at the end of the turn; NULL: it is not */
-	struct chunk *in;   /* owned: an unfinished request; NULL: none */
+	bool is_inside : 1;
+	bool starved : 1; /* not read, for want of memory */
+	const char *doom; /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in; /* owned: an unfinished request; NULL: none */
 	struct sendq out;
 	size_t held;    /* reply bytes waiting in requests */
 	size_t biggest; /* largest reply that is buffered now */
 	char *name;     /* owned; CLIENT SETNAME; NULL: none */
 	uint64_t since_ns;
+	uint64_t read_ns; /* last heard of */
 	struct event io;
 	struct resp_request scan;
 };
-LIST_HEAD(client_list, client);
+TAILQ_HEAD(client_list, client);
 STAILQ_HEAD(client_queue, client);
 
 /* Takes the socket over. */
@@ -93,6 +98,12 @@ void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, s
 
 /* Bytes that wait for the client, who is doomed when they are too many. */
 void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes);
+
+/* Idle ones, and those that fell silent inside a large request, are closed. */
+void clients_sweep(struct worker *w, uint64_t now);
+
+/* There is memory again for those that were not read. */
+void clients_feed(struct worker *w);
 
 /* End of turn. */
 void client_resume(struct client *c);

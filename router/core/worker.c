@@ -35,8 +35,8 @@ static void start_drain(struct worker *w)
 {
 	struct client *c, *next;
 	w->draining = true;
-	for (c = LIST_FIRST(&w->clients); c != NULL; c = next) {
-		next = LIST_NEXT(c, all);
+	for (c = TAILQ_FIRST(&w->clients); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, all);
 		client_finish(c);
 	}
 }
@@ -45,7 +45,7 @@ static void close_clients(struct worker *w)
 {
 	struct client *c;
 	w->draining = true;
-	while ((c = LIST_FIRST(&w->clients)) != NULL)
+	while ((c = TAILQ_FIRST(&w->clients)) != NULL)
 		client_close(c, "the router stops");
 }
 
@@ -53,7 +53,7 @@ static void take_client(struct worker *w, const struct mail *m)
 {
 	client_new(w, &w->pools[m->pool], m->fd, m->id);
 	if (w->draining)
-		client_close(LIST_FIRST(&w->clients), "the router stops");
+		client_close(TAILQ_LAST(&w->clients, client_list), "the router stops");
 }
 
 static void open_mail(struct letter *l)
@@ -235,6 +235,65 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 		worker_arm_deadline(w, next);
 }
 
+/* ---- memory and silence ------------------------------------------------------------------------ */
+
+/* Bytes that this worker holds for its peers. */
+static uint64_t memory_used(const struct worker *w)
+{
+	return w->loop.pool.used + (uint64_t)w->request_slab.live * sizeof(struct request);
+}
+
+static uint64_t memory_of_all(const struct worker *w)
+{
+	const struct router_facts *f = w->opts.facts;
+	return metric_sum(f->blocks, f->nblocks, M_BUFFER_BYTES);
+}
+
+static void look_at_memory(struct worker *w)
+{
+	uint64_t limit = w->opts.limits->memory;
+	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], memory_used(w), memory_order_relaxed);
+	uint64_t used = memory_of_all(w);
+	enum memory_state now = used >= limit            ? MEMORY_OUT
+				: used >= limit / 10 * 9 ? MEMORY_SHORT
+							 : MEMORY_OK;
+	if (UNLIKELY(now != w->memory))
+		log_warn("memory", "buffers", "worker=%zu bytes=%llu limit=%llu state=%s",
+			w->opts.index, (unsigned long long)used, (unsigned long long)limit,
+			now == MEMORY_OK      ? "ok"
+			: now == MEMORY_SHORT ? "short"
+					      : "out");
+	w->memory = now;
+	if (UNLIKELY(w->starved > 0 && now == MEMORY_OK))
+		clients_feed(w);
+}
+
+/* Often enough that nobody waits a quarter longer than the limit says. */
+static void arm_sweep(struct worker *w)
+{
+	uint64_t every = w->opts.pools[0].timeout_ns[DEADLINE_SLOW];
+	uint64_t idle = w->opts.limits->idle_timeout_ns;
+	if (idle != 0 && idle < every)
+		every = idle;
+	every /= 4;
+	if (every > 5 * NS_PER_S)
+		every = 5 * NS_PER_S;
+	if (every < 10 * NS_PER_MS || w->starved > 0)
+		every = 10 * NS_PER_MS; /* other workers may have freed what ours are waiting for */
+	struct timeval tv = {.tv_sec = (time_t)(every / NS_PER_S),
+		.tv_usec = (suseconds_t)(every % NS_PER_S / NS_PER_US)};
+	(void)evtimer_add(&w->sweep_timer, &tv);
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	(void)fd;
+	(void)what;
+	clients_sweep(w, loop_now(&w->loop));
+	arm_sweep(w);
+}
+
 /* ---- the turn ------------------------------------------------------------------------------ */
 
 static void resume_clients(struct worker *w)
@@ -266,7 +325,7 @@ static void bury(struct worker *w)
 		STAILQ_REMOVE_HEAD(&w->dead, resume_link);
 		client_free(c);
 	}
-	if (w->draining && !w->drained && LIST_EMPTY(&w->clients)) {
+	if (w->draining && !w->drained && TAILQ_EMPTY(&w->clients)) {
 		w->drained = true;
 		if (w->opts.listener.drained != NULL)
 			w->opts.listener.drained(w->opts.listener.arg, w->opts.index);
@@ -276,6 +335,7 @@ static void bury(struct worker *w)
 /* Everything that callbacks left to be done; nothing may be left when the loop waits again. */
 static void worker_settle(struct worker *w)
 {
+	look_at_memory(w);
 	do {
 		resume_clients(w);
 		upstream_flush_all(&w->upstream);
@@ -287,7 +347,6 @@ static void worker_settle(struct worker *w)
 		retry_budget_advance(&w->pools[i].upstreams.budget, loop_now(&w->loop));
 	}
 	metric_add(w->m, M_LOOP_TURNS, 1);
-	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], w->loop.pool.used, memory_order_relaxed);
 }
 
 static void *worker_main(void *arg)
@@ -319,7 +378,8 @@ static void pool_init(struct worker *w, uint32_t index)
 
 static void lists_init(struct worker *w)
 {
-	LIST_INIT(&w->clients);
+	TAILQ_INIT(&w->clients);
+	TAILQ_INIT(&w->inside);
 	STAILQ_INIT(&w->dirty);
 	STAILQ_INIT(&w->resuming);
 	STAILQ_INIT(&w->dead);
@@ -336,6 +396,8 @@ static void events_init(struct worker *w)
 		      EV_READ | EV_PERSIST, on_inbox, w) == 0);
 	CHECK(event_add(&w->inbox_event, NULL) == 0);
 	CHECK(evtimer_assign(&w->due_timer, w->loop.base, on_due, w) == 0);
+	CHECK(evtimer_assign(&w->sweep_timer, w->loop.base, on_sweep, w) == 0);
+	arm_sweep(w);
 }
 
 int worker_new(struct worker **ret, const struct worker_opts *opts)
@@ -400,6 +462,7 @@ void worker_free(struct worker *w)
 	free(w->pools);
 	(void)event_del(&w->inbox_event);
 	(void)evtimer_del(&w->due_timer);
+	(void)evtimer_del(&w->sweep_timer);
 	slab_fini(&w->client_slab);
 	slab_fini(&w->request_slab);
 	resp_args_fini(&w->args);

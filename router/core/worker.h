@@ -41,6 +41,17 @@ struct worker_limits {
 	uint32_t pipeline;
 	uint64_t output; /* bytes that may wait for a client */
 	uint64_t request_size;
+	uint64_t memory;          /* bytes of all workers' buffers */
+	uint64_t idle_timeout_ns; /* 0: never */
+};
+
+/* Requests from this size on are large: their clients wait first when memory is short. */
+#define LARGE_REQUEST (16u * 1024)
+
+enum memory_state {
+	MEMORY_OK,
+	MEMORY_SHORT, /* clients inside a large request are not read */
+	MEMORY_OUT,   /* requests are read and refused */
 };
 
 /* A worker's side of a pool. */
@@ -101,6 +112,10 @@ struct worker {
 	bool drained;
 	bool stopping;
 	struct client_list clients;
+	struct client_list inside; /* clients inside a large request */
+	struct event sweep_timer;
+	enum memory_state memory;
+	uint32_t starved; /* clients that are not read for want of memory */
 	struct client_queue dirty;
 	struct client_queue resuming;
 	struct client_queue dead;
