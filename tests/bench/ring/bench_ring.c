@@ -182,6 +182,7 @@ int main(int argc, char **argv)
 	struct figures f = {0};
 	struct rng rng;
 
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no threads here */
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		if (c == 'c')
 			checking = true;

@@ -334,19 +334,17 @@ static void many_points_at_one_position_belong_to_the_smallest_name(void **state
 
 static struct ring *crowd(size_t n, uint32_t points)
 {
-	struct ring_node *nodes = calloc(n, sizeof(*nodes));
-	char(*names)[24] = calloc(n, sizeof(*names));
+	static struct ring_node nodes[RING_NODES_MAX + 1];
+	static char names[RING_NODES_MAX + 1][24];
 	struct ring *r = NULL;
 
-	assert_true(nodes != NULL && names != NULL);
+	assert_true(n <= ARRAY_LEN(nodes));
 	for (size_t i = 0; i < n; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "n%zu", i);
 		nodes[i] = (struct ring_node){span_str(names[i]), 1000};
 	}
 	int err = ring_build(&r, nodes, n, &(struct ring_opts){points});
 	assert_int_equal(err, n > RING_NODES_MAX ? RW_ERANGE : 0);
-	free(nodes);
-	free(names);
 	return r;
 }
 

@@ -138,20 +138,20 @@ static void successors_are_distinct_and_clockwise(void **state)
  */
 
 static const struct {
-	uint8_t ejected[3];
 	uint64_t position;
 	uint32_t owner;
+	uint8_t ejected[3];
 } skip_cases[] = {
-	{{0, 0, 0}, 0, 1},
-	{{0, 1, 0}, 0, 0},
-	{{0, 255, 0}, 0, 0}, /* any value but 0 */
-	{{1, 1, 0}, 0, 2},
-	{{1, 1, 0}, TOP, 2},
-	{{0, 1, 0}, TOP, 0}, /* past the end and past the first point */
-	{{1, 1, 1}, 0, RING_NONE},
-	{{1, 0, 0}, UINT64_C(0x8000000000000000), 2},
-	{{1, 0, 0}, UINT64_C(0x2000000000000000), 1},
-	{{0, 0, 1}, UINT64_C(0x8000000000000001), 1},
+	{0, 1, {0, 0, 0}},
+	{0, 0, {0, 1, 0}},
+	{0, 0, {0, 255, 0}}, /* any value but 0 */
+	{0, 2, {1, 1, 0}},
+	{TOP, 2, {1, 1, 0}},
+	{TOP, 0, {0, 1, 0}}, /* past the end and past the first point */
+	{0, RING_NONE, {1, 1, 1}},
+	{UINT64_C(0x8000000000000000), 2, {1, 0, 0}},
+	{UINT64_C(0x2000000000000000), 1, {1, 0, 0}},
+	{UINT64_C(0x8000000000000001), 1, {0, 0, 1}},
 };
 
 static void the_ejected_are_passed_over(void **state)
