@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "router/core/errors.h"
+#include "router/core/gather.h"
 #include "router/core/split.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_write.h"
@@ -236,7 +237,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_SPLIT_SUM] = split_start,
 	[POLICY_LOCAL] = local_run,
 	[POLICY_ANY] = run_any,
-	[POLICY_ALL] = run_later,
+	[POLICY_ALL] = gather_start,
 	[POLICY_PRIVATE] = run_later,
 	[POLICY_SCRIPT] = run_later,
 	[POLICY_TX] = run_later,

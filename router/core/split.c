@@ -9,6 +9,7 @@
 #include "router/core/client.h"
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
+#include "router/core/gather.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_elem.h"
 #include "router/wire/resp_write.h"
@@ -121,28 +122,46 @@ static bool find_owners(struct call *call, struct owners *o)
 	return true;
 }
 
+static void slot_fail(struct request *r, struct slot *slot, enum up_why why);
+
 /* ---- starting ------------------------------------------------------------------------------ */
 
-/* The parts and, where replies must be put in order, the slot of each key, in one chunk. */
-static struct split *split_new(struct request *r, struct call *call, struct owners *o)
+/* `nslots` parts and, where replies must be put in order, the slot of each key, in one chunk. */
+static struct split *split_new(
+	struct request *r, uint32_t nslots, size_t nkeys, const uint16_t *of_key)
 {
-	size_t nkeys = (call->n - 1) / call_step(call);
-	bool ordered = call->cmd->policy == POLICY_SPLIT_VALUES;
-	size_t slots = o->nslots * sizeof(struct slot);
-	size_t order = ordered ? nkeys * sizeof(uint16_t) : 0;
+	size_t slots = nslots * sizeof(struct slot);
+	size_t order = of_key != NULL ? nkeys * sizeof(uint16_t) : 0;
 	struct chunk *k =
 		chunk_take(&r->pool->worker->loop.pool, sizeof(struct split) + slots + order);
 	struct split *s = (struct split *)(void *)k->data;
 	s->self = k;
-	s->nslots = s->open = o->nslots;
+	s->nslots = s->open = nslots;
 	s->nkeys = (uint32_t)nkeys;
 	s->order = NULL;
-	if (ordered) {
+	s->argument = 0;
+	if (of_key != NULL) {
 		uint8_t *at = k->data + sizeof(struct split) + slots;
-		memcpy(at, o->of_key, order);
+		memcpy(at, of_key, order);
 		s->order = (const uint16_t *)(void *)at;
 	}
 	return s;
+}
+
+/* A part for one node; the connection to send it on, or NULL: it has failed. */
+static struct upconn *slot_start(struct request *r, struct slot *slot, uint32_t node)
+{
+	enum up_why why = UP_WHY_NONE;
+	slot->reply = NULL;
+	slot->failed = false;
+	slot->keys = 0;
+	request_part_init(r, &slot->part, node);
+	struct upconn *conn = upstream_conn(r->view->up[node], r->client->class_id, &why);
+	if (conn == NULL) {
+		slot_fail(r, slot, why);
+		r->parts_out--;
+	}
+	return conn;
 }
 
 /* Room for one node's command, its head written. */
@@ -172,27 +191,16 @@ static void write_keys(struct call *call, struct owners *o)
 	}
 }
 
-static void slot_fail(struct request *r, struct slot *slot, enum up_why why);
-
 static void start_parts(struct call *call, struct request *r, struct owners *o)
 {
-	struct split *split = r->split;
-	enum up_why why = UP_WHY_NONE;
 	r->parts_out = o->nslots;
 	for (uint32_t s = 0; s < o->nslots; s++) {
-		struct slot *slot = &split->slots[s];
-		slot->reply = NULL;
-		slot->failed = false;
-		slot->keys = o->keys[s];
-		request_part_init(r, &slot->part, o->node[s]);
-		struct upconn *conn =
-			upstream_conn(r->view->up[o->node[s]], call->client->class_id, &why);
+		struct slot *slot = &r->split->slots[s];
+		struct upconn *conn = slot_start(r, slot, o->node[s]);
 		o->at[s] = NULL;
-		if (conn == NULL) {
-			slot_fail(r, slot, why);
-			r->parts_out--;
+		slot->keys = o->keys[s];
+		if (conn == NULL)
 			continue;
-		}
 		size_t size = 0;
 		o->at[s] = begin_part(call, o, s, conn, &size);
 		upconn_commit(conn, &slot->part, size);
@@ -207,7 +215,9 @@ static void start_split(struct call *call, struct owners *o)
 	struct request *r = request_new(call->client, call->cmd);
 	metric_add(call->client->worker->m, M_REQUESTS_SPLIT, 1);
 	request_set_deadline(r, DEADLINE_REQUEST);
-	r->split = split_new(r, call, o);
+	bool ordered = call->cmd->policy == POLICY_SPLIT_VALUES;
+	r->split = split_new(
+		r, o->nslots, (call->n - 1) / call_step(call), ordered ? o->of_key : NULL);
 	start_parts(call, r, o);
 	answer_when_complete(r);
 }
@@ -228,6 +238,25 @@ void split_start(struct call *call)
 		start_split(call, o);
 	}
 	owners_reset(o);
+}
+
+void split_broadcast(struct call *call, int64_t argument)
+{
+	struct request *r = request_new(call->client, call->cmd);
+	uint32_t n = (uint32_t)view_topology(r->view)->nnodes;
+	request_set_deadline(r, DEADLINE_SLOW);
+	r->split = split_new(r, n, 0, NULL);
+	r->split->argument = argument;
+	r->parts_out = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct upconn *conn = slot_start(r, &r->split->slots[i], i);
+		if (conn == NULL)
+			continue;
+		size_t size = resp_request_size(call->args, call->n);
+		(void)resp_put_request(upconn_reserve(conn, size), call->args, call->n);
+		upconn_commit(conn, &r->split->slots[i].part, size);
+	}
+	answer_when_complete(r);
 }
 
 /* ---- collecting ---------------------------------------------------------------------------- */
@@ -394,9 +423,12 @@ static void merge_values(struct request *r)
 
 void split_merge(struct request *r)
 {
-	const struct slot *error = first_error(r);
+	bool lenient = r->cmd->policy == POLICY_ALL && gather_tolerates(r->cmd);
+	const struct slot *error = lenient ? NULL : first_error(r);
 	if (error != NULL)
 		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
+	else if (r->cmd->policy == POLICY_ALL)
+		gather_merge(r);
 	else if (r->cmd->policy == POLICY_SPLIT_VALUES)
 		merge_values(r);
 	else if (r->cmd->policy == POLICY_SPLIT_SUM)

@@ -25,8 +25,15 @@ struct split {
 	uint32_t open; /* slots without an answer */
 	uint32_t nkeys;
 	const uint16_t *order; /* MGET: slot of each key */
+	int64_t argument;      /* of a broadcast: what its merging needs to know */
 	struct slot slots[];
 };
+
+/*
+ * The request as it is to every node; gather_merge() makes one reply of theirs.  Deadline: slow.
+ */
+struct call;
+void split_broadcast(struct call *call, int64_t argument);
 
 /* A piece of a part's reply; when it is the last of the last part, the request is answered. */
 void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,
