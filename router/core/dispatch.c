@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "router/core/errors.h"
 #include "router/core/gather.h"
+#include "router/core/scan.h"
 #include "router/core/split.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_write.h"
@@ -242,7 +243,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_SCRIPT] = run_later,
 	[POLICY_TX] = run_later,
 	[POLICY_PUBSUB] = run_later,
-	[POLICY_SCAN] = run_later,
+	[POLICY_SCAN] = scan_start,
 	[POLICY_REFUSED] = run_refused,
 };
 

@@ -10,6 +10,7 @@
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
 #include "router/core/gather.h"
+#include "router/core/scan.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_elem.h"
 #include "router/wire/resp_write.h"
@@ -240,23 +241,36 @@ void split_start(struct call *call)
 	owners_reset(o);
 }
 
-void split_broadcast(struct call *call, int64_t argument)
+/* The same request to nodes first .. first + n - 1. */
+static struct request *ask_nodes(
+	struct call *call, uint32_t first, uint32_t n, enum deadline_class k)
 {
 	struct request *r = request_new(call->client, call->cmd);
-	uint32_t n = (uint32_t)view_topology(r->view)->nnodes;
-	request_set_deadline(r, DEADLINE_SLOW);
+	request_set_deadline(r, k);
 	r->split = split_new(r, n, 0, NULL);
-	r->split->argument = argument;
 	r->parts_out = n;
 	for (uint32_t i = 0; i < n; i++) {
-		struct upconn *conn = slot_start(r, &r->split->slots[i], i);
+		struct upconn *conn = slot_start(r, &r->split->slots[i], first + i);
 		if (conn == NULL)
 			continue;
 		size_t size = resp_request_size(call->args, call->n);
 		(void)resp_put_request(upconn_reserve(conn, size), call->args, call->n);
 		upconn_commit(conn, &r->split->slots[i].part, size);
 	}
+	return r;
+}
+
+void split_broadcast(struct call *call, int64_t argument)
+{
+	uint32_t n = (uint32_t)view_topology(call->client->pool->view)->nnodes;
+	struct request *r = ask_nodes(call, 0, n, DEADLINE_SLOW);
+	r->split->argument = argument;
 	answer_when_complete(r);
+}
+
+void split_ask(struct call *call, uint32_t node)
+{
+	answer_when_complete(ask_nodes(call, node, 1, DEADLINE_REQUEST));
 }
 
 /* ---- collecting ---------------------------------------------------------------------------- */
@@ -429,6 +443,8 @@ void split_merge(struct request *r)
 		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
 	else if (r->cmd->policy == POLICY_ALL)
 		gather_merge(r);
+	else if (r->cmd->policy == POLICY_SCAN)
+		scan_merge(r);
 	else if (r->cmd->policy == POLICY_SPLIT_VALUES)
 		merge_values(r);
 	else if (r->cmd->policy == POLICY_SPLIT_SUM)

@@ -35,6 +35,9 @@ struct split {
 struct call;
 void split_broadcast(struct call *call, int64_t argument);
 
+/* The request, its arguments written anew, to one node; scan_merge() makes the reply. */
+void split_ask(struct call *call, uint32_t node);
+
 /* A piece of a part's reply; when it is the last of the last part, the request is answered. */
 void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,
 	bool is_error);
