@@ -15,7 +15,7 @@ import time
 import pytest
 
 from faults import ms, seconds
-from harness import fd_count, rss_kb, wait_until
+from harness import rss_kb, steady_fd_count, wait_until
 from resp import OK, SLOW, Client, Closed, Error, Late
 
 SECONDS = float(os.environ.get('RINGWAY_CHAOS_SECS', '10'))
@@ -156,7 +156,7 @@ def test_chaos(new_fleet, workers):
     run_load(fleet, nodes, seed, lambda: time.sleep(0.5))
     settled(fleet)
     pid = fleet.router.pid
-    fds, rss = fd_count(pid), rss_kb(pid)
+    fds, rss = steady_fd_count(pid), rss_kb(pid)
     events = []
     half = SECONDS / 2  # of the time for each number of workers
     loads = run_load(fleet, nodes, seed + 1, lambda: events.append(
@@ -167,6 +167,6 @@ def test_chaos(new_fleet, workers):
           f'slowest round {max(x.slowest for x in loads) * 1000:.0f} ms')
     assert answers > 1000 * half / SLOW / 5, 'hardly any load: the test tested nothing'
     assert errors, 'no request met a misfortune'
-    wait_until(lambda: fd_count(pid) == fds, what=f'{fds} file descriptors as before, now {fd_count(pid)}')
+    assert steady_fd_count(pid) == fds
     if not os.environ.get('RINGWAY_SANITIZER'):  # their allocators keep what is freed
         assert rss_kb(pid) <= rss * 1.1 + 8192

@@ -77,6 +77,19 @@ def fd_count(pid):
     return len(os.listdir(f'/proc/{pid}/fd'))
 
 
+def steady_fd_count(pid, still=0.2):
+    """The number of descriptors once it has not changed for a while: a connection just closed may still count."""
+    seen = {'count': -1, 'since': 0.0}
+
+    def look():
+        count, now = fd_count(pid), time.monotonic()
+        if count != seen['count']:
+            seen.update(count=count, since=now)
+        return now - seen['since'] >= still * SLOW
+    wait_until(look, 10, 'a steady number of descriptors')
+    return seen['count']
+
+
 def thread_count(pid):
     return len(os.listdir(f'/proc/{pid}/task'))
 

@@ -126,7 +126,7 @@ def test_a_client_that_leaves_frees_everything(new_fleet):
     fleet = new_fleet(1)
     with fleet.router.client() as c:
         c.call('PING')
-    before = harness.fd_count(fleet.router.pid)
+    before = harness.steady_fd_count(fleet.router.pid)
     clients = [fleet.router.client() for _ in range(50)]
     for i, c in enumerate(clients):
         c.send(encode('SET', f'k{i}', 'v' * 1000)[:500 + i])
