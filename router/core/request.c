@@ -297,17 +297,30 @@ const struct upstream_ops request_upstream_ops = {
 
 /* ---- running out of time ------------------------------------------------------------------- */
 
-/* A large reply that is still arriving may take as long as a slow command. */
+/* When the bytes of its reply that came last leave it until; 0: none have come. */
+static uint64_t part_until(const struct part *p, uint64_t patience)
+{
+	if (p->conn == NULL || !(p->flags & PART_BEGUN))
+		return 0;
+	return upconn_last_read(p->conn) + patience;
+}
+
+/* A large reply that is still arriving, in each part that is due, may take as long as a slow command. */
 static uint64_t extended(const struct request *r)
 {
-	const struct part *p = &r->part;
 	const struct pool_opts *o = r->pool->opts;
-	if (r->split != NULL || p->conn == NULL || !(p->flags & PART_BEGUN))
-		return 0;
 	uint64_t patience = o->timeout_ns[DEADLINE_REQUEST];
-	uint64_t until = upconn_last_read(p->conn) + patience;
-	uint64_t last = r->born_ns + o->timeout_ns[DEADLINE_SLOW];
-	return until < last ? until : last;
+	uint64_t until = r->born_ns + o->timeout_ns[DEADLINE_SLOW];
+	if (r->split == NULL) {
+		uint64_t part = part_until(&r->part, patience);
+		return part < until ? part : until;
+	}
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		const struct part *p = &r->split->slots[i].part;
+		uint64_t part = p->flags & PART_DONE ? until : part_until(p, patience);
+		until = part < until ? part : until;
+	}
+	return until;
 }
 
 static void expire(struct request *r)
