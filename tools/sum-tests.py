@@ -14,13 +14,16 @@ def counts(path):
         root = ET.parse(path).getroot()
     except (OSError, ET.ParseError):
         return 0, 1, 0
-    suites = [root] if root.tag == 'testsuite' else root.findall('testsuite')
-    total = failed = skipped = 0
-    for s in suites:
-        total += int(s.get('tests', 0))
-        failed += int(s.get('failures', 0)) + int(s.get('errors', 0))
-        skipped += int(s.get('skipped', 0)) + int(s.get('disabled', 0))
-    return max(0, total - failed - skipped), failed, skipped
+    results = {}
+    for case in root.iter('testcase'):  # one that fails and then fails again while cleaning up comes twice
+        name = (case.get('classname'), case.get('name'))
+        if case.find('failure') is not None or case.find('error') is not None:
+            results[name] = 1
+        elif case.find('skipped') is not None or case.get('status') in ('notrun', 'disabled'):
+            results.setdefault(name, 2)
+        else:
+            results.setdefault(name, 0)
+    return tuple(list(results.values()).count(kind) for kind in (0, 1, 2))
 
 
 def sentence(passed, failed, skipped):
