@@ -393,7 +393,8 @@ static void refuse_for_memory(const struct call *call)
 	client_answer(call->client, NULL, line, sizeof(line) - 1);
 }
 
-static void serve(struct client *c, struct input *in, size_t len)
+/* False: not served yet; it is still at the front of the input. */
+static bool serve(struct client *c, struct input *in, size_t len)
 {
 	struct worker *w = c->worker;
 	struct chunk *own = NULL;
@@ -414,12 +415,27 @@ static void serve(struct client *c, struct input *in, size_t len)
 		in->at += len;
 		in->n -= len;
 	}
-	metric_add(w->m, M_REQUESTS, 1);
 	if (UNLIKELY(w->memory == MEMORY_OUT))
 		refuse_for_memory(&call);
 	else
 		dispatch(&call);
 	chunk_give(&w->loop.pool, own);
+	if (UNLIKELY(call.again)) {
+		in->at -= len;
+		in->n += len;
+		return false;
+	}
+	metric_add(w->m, M_REQUESTS, 1);
+	return true;
+}
+
+/* What it waits for may have failed at once: then nothing else will wake it. */
+static bool look_again(struct client *c)
+{
+	resp_request_reset(&c->scan);
+	if (c->outstanding == 0)
+		mark_resuming(c);
+	return false;
 }
 
 /* One request, when it is whole.  False: no more can be done with these bytes now. */
@@ -444,7 +460,8 @@ static bool take_request(struct client *c, struct input *in)
 	if (!c->scan.split_done)
 		resp_request_split(in->at, len, &w->args);
 	if (w->args.n > 0) {
-		serve(c, in, len);
+		if (UNLIKELY(!serve(c, in, len)))
+			return look_again(c);
 		if (len >= LARGE)
 			resp_args_trim(&w->args);
 	} else {

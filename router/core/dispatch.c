@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "router/core/errors.h"
+#include "router/core/foreign.h"
 #include "router/core/gather.h"
 #include "router/core/scan.h"
 #include "router/core/split.h"
@@ -253,6 +254,17 @@ static bool is_cross_protocol(const struct span *args)
 	return span_eq_nocase(args[0], SPAN("POST")) || span_eq_nocase(args[0], SPAN("Host:"));
 }
 
+static void run_foreign(struct call *call)
+{
+	struct text t;
+	if (cmd_arity_ok(call->cmd, call->n)) {
+		policy_run[call->cmd->policy](call);
+		return;
+	}
+	error_arity(&t, call->cmd);
+	refuse(call, &t);
+}
+
 static void unknown(struct call *call)
 {
 	struct text t;
@@ -262,8 +274,19 @@ static void unknown(struct call *call)
 		client_doom(call->client, "speaks HTTP");
 		return;
 	}
-	error_unknown_command(&t, call->args, call->n);
-	refuse(call, &t);
+	switch (foreign_find(call, &call->cmd)) {
+	case FOREIGN_KNOWN:
+		run_foreign(call);
+		return;
+	case FOREIGN_ASKED:
+		call->again = true;
+		return;
+	case FOREIGN_UNKNOWN:
+		error_unknown_command(&t, call->args, call->n);
+		refuse(call, &t);
+		return;
+	}
+	UNREACHABLE();
 }
 
 static void unknown_subcommand(struct call *call)

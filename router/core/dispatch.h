@@ -19,6 +19,7 @@ struct call {
 	size_t n;
 	const uint8_t *bytes; /* the request on the wire */
 	size_t len;
+	bool again;           /* out: not served yet; look at it again when the client is read on */
 	bool verbatim;        /* may go to a node as it is: an array, cleanly written */
 	struct chunk **chunk; /* holds exactly these bytes and may be taken over (then it becomes
 				 NULL); NULL: no */

@@ -9,6 +9,7 @@
 #include "router/core/client.h"
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
+#include "router/core/foreign.h"
 #include "router/core/gather.h"
 #include "router/core/scan.h"
 #include "router/core/worker.h"
@@ -141,6 +142,7 @@ static struct split *split_new(
 	s->nkeys = (uint32_t)nkeys;
 	s->order = NULL;
 	s->argument = 0;
+	s->question = NULL;
 	if (of_key != NULL) {
 		uint8_t *at = k->data + sizeof(struct split) + slots;
 		memcpy(at, of_key, order);
@@ -271,6 +273,13 @@ void split_broadcast(struct call *call, int64_t argument)
 void split_ask(struct call *call, uint32_t node)
 {
 	answer_when_complete(ask_nodes(call, node, 1, DEADLINE_REQUEST));
+}
+
+void split_question(struct call *call, uint32_t node, struct foreign_name *about)
+{
+	struct request *r = ask_nodes(call, node, 1, DEADLINE_REQUEST);
+	r->split->question = about;
+	answer_when_complete(r);
 }
 
 /* ---- collecting ---------------------------------------------------------------------------- */
@@ -439,7 +448,10 @@ void split_merge(struct request *r)
 {
 	bool lenient = r->cmd->policy == POLICY_ALL && gather_tolerates(r->cmd);
 	const struct slot *error = lenient ? NULL : first_error(r);
-	if (error != NULL)
+	if (r->split->question != NULL)
+		foreign_learn(r, chunk_bytes(r->split->slots[0].reply),
+			chunk_len(r->split->slots[0].reply), error != NULL);
+	else if (error != NULL)
 		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
 	else if (r->cmd->policy == POLICY_ALL)
 		gather_merge(r);
@@ -463,5 +475,7 @@ void split_free(struct bufpool *pool, struct split *s)
 {
 	for (uint32_t i = 0; i < s->nslots; i++)
 		chunk_give(pool, s->slots[i].reply);
+	if (s->question != NULL)
+		foreign_asked(s->question);
 	chunk_give(pool, s->self);
 }

@@ -12,6 +12,8 @@
 
 #include "router/core/request.h"
 
+struct foreign_name;
+
 struct slot {
 	struct part part;    /* first: a part of a split request is its slot */
 	struct chunk *reply; /* owned: the node's reply, or the error that stands for it */
@@ -26,6 +28,8 @@ struct split {
 	uint32_t nkeys;
 	const uint16_t *order; /* MGET: slot of each key */
 	int64_t argument;      /* of a broadcast: what its merging needs to know */
+	struct foreign_name
+		*question; /* asked by the router for itself; the client sees nothing of it */
 	struct slot slots[];
 };
 
@@ -37,6 +41,9 @@ void split_broadcast(struct call *call, int64_t argument);
 
 /* The request, its arguments written anew, to one node; scan_merge() makes the reply. */
 void split_ask(struct call *call, uint32_t node);
+
+/* A question of the router's own, in the client's place in the order; its answer goes to foreign_learn(). */
+void split_question(struct call *call, uint32_t node, struct foreign_name *about);
 
 /* A piece of a part's reply; when it is the last of the last part, the request is answered. */
 void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,

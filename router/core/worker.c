@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "router/core/foreign.h"
 #include "router/core/split.h"
 
 /* Free objects a worker keeps in each slab. */
@@ -467,6 +468,7 @@ void worker_free(struct worker *w)
 	slab_fini(&w->request_slab);
 	resp_args_fini(&w->args);
 	cmd_keys_fini(&w->keys);
+	foreign_free(w->foreign);
 	split_scratch_free(w->owners);
 	loop_fini(&w->loop);
 	free(w);

@@ -123,9 +123,11 @@ struct worker {
 	struct slab request_slab;
 	struct resp_args args; /* of the request being served */
 	struct cmd_keys keys;
-	void *owners; /* split.c: scratch, owned */
+	struct foreign *foreign; /* owned; NULL: never needed */
+	void *owners;            /* split.c: scratch, owned */
 	struct rng rng;
-	bool untagged_logged[CMD_COUNT];
+	bool untagged_logged[CMD_COUNT +
+			     1]; /* the last one: commands that the table does not know */
 	pthread_t thread;
 	_Atomic uint32_t nclients; /* handed over and not yet closed: the acceptor's measure */
 };

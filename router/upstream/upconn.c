@@ -438,6 +438,13 @@ static void deliver_error(struct upconn *c, struct part *p, const uint8_t *bytes
 	chunk_give(pool, whole);
 }
 
+/* What came of an error before nobody waited for it any more. */
+static void forget_error(struct upconn *c)
+{
+	chunk_give(&upconn_loop(c)->pool, c->error);
+	c->error = NULL;
+}
+
 /* A piece of the head part's reply; `complete`: it ends here. */
 static void deliver(struct upconn *c, struct part *p, const uint8_t *bytes, size_t n, bool complete)
 {
@@ -451,6 +458,7 @@ static void deliver(struct upconn *c, struct part *p, const uint8_t *bytes, size
 	if (UNLIKELY(p->flags & PART_DROPPED)) {
 		if (complete) {
 			node_metric_add(c->up->m, NM_LATE_REPLIES, 1);
+			forget_error(c);
 			ops->dropped(p);
 		}
 	} else if (LIKELY(type != '-')) {
