@@ -198,6 +198,23 @@ static void a_part_dropped_in_the_middle_of_its_reply_takes_the_rest_along(void 
 	peer_close(&p);
 }
 
+static void a_part_dropped_in_the_middle_of_an_error_takes_all_of_it_along(void **state)
+{
+	struct bed *b = *state;
+	static struct ask a[3];
+	struct peer p = asked(b, a, 3);
+	peer_says(&p, "-ERR somebody else's ");
+	BED_UNTIL(b, a[0].part.flags & PART_BEGUN);
+	ask_drop(&a[0]);
+	peer_says(&p, "secret\r\n");
+	BED_UNTIL(b, a[0].dropped);
+	peer_says_slowly(&p, "-ERR mine\r\n-ERR too\r\n", 3);
+	BED_UNTIL(b, a[2].done);
+	ask_got(&a[1], "-ERR mine\r\n");
+	ask_got(&a[2], "-ERR too\r\n");
+	peer_close(&p);
+}
+
 static void a_dropped_part_is_let_go_when_the_connection_is(void **state)
 {
 	struct bed *b = *state;
@@ -282,7 +299,7 @@ static void a_connection_whose_oldest_part_is_unanswered_is_closed(void **state)
 {
 	struct bed *b = *state;
 	static struct ask a[2];
-	b->timeout_ns = 20 * NS_PER_MS;
+	b->opts.request_timeout_ns = b->timeout_ns = 20 * NS_PER_MS;
 	struct peer p = asked(b, a, 2);
 	BED_UNTIL(b, a[0].failed);
 	ask_failed(&a[0], UP_WHY_BROKEN, true);
@@ -297,7 +314,7 @@ static void each_answer_gives_the_next_part_its_own_time(void **state)
 {
 	struct bed *b = *state;
 	static struct ask a[2];
-	b->timeout_ns = 40 * NS_PER_MS; /* stuck after 120 ms */
+	b->opts.request_timeout_ns = b->timeout_ns = 40 * NS_PER_MS; /* stuck after 120 ms */
 	struct peer p = asked(b, &a[0], 1);
 	pump_for(&b->node.pump, 60);
 	assert_true(bed_ask(b, &a[1], GET, 0));
@@ -314,7 +331,7 @@ static void a_reply_that_trickles_in_is_not_stuck(void **state)
 {
 	struct bed *b = *state;
 	static struct ask a;
-	b->timeout_ns = 20 * NS_PER_MS;
+	b->opts.request_timeout_ns = b->timeout_ns = 20 * NS_PER_MS;
 	struct peer p = asked(b, &a, 1);
 	peer_says(&p, "$10\r\n");
 	for (int i = 0; i < 10; i++) {
@@ -336,7 +353,7 @@ static void an_idle_connection_is_left_alone(void **state)
 {
 	struct bed *b = *state;
 	static struct ask a;
-	b->timeout_ns = 10 * NS_PER_MS;
+	b->opts.request_timeout_ns = b->timeout_ns = 10 * NS_PER_MS;
 	struct peer p = asked(b, &a, 1);
 	peer_says(&p, "+OK\r\n");
 	BED_UNTIL(b, a.done);
@@ -359,6 +376,7 @@ int main(void)
 		T(an_error_without_end_ends_the_connection),
 		T(a_late_reply_is_dropped_and_the_next_part_gets_its_own),
 		T(a_part_dropped_in_the_middle_of_its_reply_takes_the_rest_along),
+		T(a_part_dropped_in_the_middle_of_an_error_takes_all_of_it_along),
 		T(a_dropped_part_is_let_go_when_the_connection_is),
 		T(a_reply_that_nobody_asked_for_ends_the_connection),
 		T(garbage_ends_the_connection_and_fails_all_parts),
