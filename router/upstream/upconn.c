@@ -470,24 +470,26 @@ static void deliver(struct upconn *c, struct part *p, const uint8_t *bytes, size
 	}
 }
 
+/* Nonsense: the connection ends, and what was answered before it is not among what it fails. */
+static size_t break_off(struct upconn *c, size_t acked, const char *detail)
+{
+	sendq_ack(&upconn_loop(c)->pool, &c->out, acked);
+	upconn_close(c, UP_WHY_BROKEN, detail);
+	return 0;
+}
+
 /* One reply or a piece of one.  Returns how many bytes it took, 0: the connection was closed. */
 static size_t take_reply(struct upconn *c, const uint8_t *bytes, size_t n, size_t *acked)
 {
 	struct part *p = STAILQ_FIRST(&c->fifo);
-	if (p == NULL) {
-		upconn_close(c, UP_WHY_BROKEN, "a reply that nobody asked for");
-		return 0;
-	}
+	if (p == NULL)
+		return break_off(c, *acked, "a reply that nobody asked for");
 	size_t used = 0;
 	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
-	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX)) {
-		upconn_close(c, UP_WHY_BROKEN, "not a reply");
-		return 0;
-	}
-	if (st == RESP_DONE && *acked + p->wire_len > sendq_held(&c->out) - c->out.unsent) {
-		upconn_close(c, UP_WHY_BROKEN, "a reply before its request was sent");
-		return 0;
-	}
+	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX))
+		return break_off(c, *acked, "not a reply");
+	if (st == RESP_DONE && *acked + p->wire_len > sendq_held(&c->out) - c->out.unsent)
+		return break_off(c, *acked, "a reply before its request was sent");
 	*acked += st == RESP_DONE ? p->wire_len : 0;
 	deliver(c, p, bytes, used, st == RESP_DONE);
 	if (st == RESP_DONE)

@@ -263,6 +263,23 @@ static void garbage_ends_the_connection_and_fails_all_parts(void **state)
 	}
 }
 
+/* The part lies in the FIFO, not a byte of it has left: the turn is not over. */
+static void only_what_was_sent_is_said_to_be_sent(void **state)
+{
+	struct bed *b = *state;
+	static struct ask a[2], unsent;
+	struct peer p = asked(b, a, 2);
+	assert_true(bed_ask(b, &unsent, GET, 0));
+	peer_says(&p, "+one\r\n?garbage\r\n");
+	pump_for(&(struct pump){0}, 5);
+	assert_true(loop_turn(&b->loop)); /* reads, does not flush */
+	BED_UNTIL(b, unsent.failed);
+	ask_got(&a[0], "+one\r\n");
+	ask_failed(&a[1], UP_WHY_BROKEN, true);
+	ask_failed(&unsent, UP_WHY_BROKEN, false);
+	peer_close(&p);
+}
+
 static void a_reply_cut_off_fails_its_part(void **state)
 {
 	struct bed *b = *state;
@@ -380,6 +397,7 @@ int main(void)
 		T(a_dropped_part_is_let_go_when_the_connection_is),
 		T(a_reply_that_nobody_asked_for_ends_the_connection),
 		T(garbage_ends_the_connection_and_fails_all_parts),
+		T(only_what_was_sent_is_said_to_be_sent),
 		T(a_reply_cut_off_fails_its_part),
 		T(an_error_cut_off_is_given_back),
 		T(a_connection_whose_oldest_part_is_unanswered_is_closed),
