@@ -488,7 +488,7 @@ static size_t take_reply(struct upconn *c, const uint8_t *bytes, size_t n, size_
 	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
 	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX))
 		return break_off(c, *acked, "not a reply");
-	if (st == RESP_DONE && *acked + p->wire_len > sendq_held(&c->out) - c->out.unsent)
+	if (*acked + p->wire_len > sendq_held(&c->out) - c->out.unsent)
 		return break_off(c, *acked, "a reply before its request was sent");
 	*acked += st == RESP_DONE ? p->wire_len : 0;
 	deliver(c, p, bytes, used, st == RESP_DONE);

@@ -280,6 +280,28 @@ static void only_what_was_sent_is_said_to_be_sent(void **state)
 	peer_close(&p);
 }
 
+static void a_reply_before_its_request_is_no_reply(void **state)
+{
+	static const char *const replies[] = {"+two\r\n", "$3\r\nt", "-ERR t", "-ERR two\r\n"};
+	struct bed *b = *state;
+	for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
+		static struct ask a, unsent;
+		BED_UNTIL(b, bed_ask(b, &a, GET, 0));
+		struct peer p = node_accept(&b->node);
+		peer_expects(&p, GET);
+		assert_true(bed_ask(b, &unsent, GET, 0));
+		peer_says(&p, "+one\r\n");
+		peer_says(&p, replies[i]);
+		pump_for(&(struct pump){0}, 5);
+		assert_true(loop_turn(&b->loop));
+		BED_UNTIL(b, unsent.failed);
+		ask_got(&a, "+one\r\n");
+		ask_failed(&unsent, UP_WHY_BROKEN, false);
+		assert_int_equal(unsent.len, 0);
+		peer_close(&p);
+	}
+}
+
 static void a_reply_cut_off_fails_its_part(void **state)
 {
 	struct bed *b = *state;
@@ -398,6 +420,7 @@ int main(void)
 		T(a_reply_that_nobody_asked_for_ends_the_connection),
 		T(garbage_ends_the_connection_and_fails_all_parts),
 		T(only_what_was_sent_is_said_to_be_sent),
+		T(a_reply_before_its_request_is_no_reply),
 		T(a_reply_cut_off_fails_its_part),
 		T(an_error_cut_off_is_given_back),
 		T(a_connection_whose_oldest_part_is_unanswered_is_closed),
