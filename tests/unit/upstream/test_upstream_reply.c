@@ -382,6 +382,7 @@ static void a_reply_that_trickles_in_is_not_stuck(void **state)
 	assert_true(a.done);
 	/* but one that stops is */
 	assert_true(bed_ask(b, &a, GET, 0));
+	peer_expects(&p, GET);
 	peer_says(&p, "$10\r\nx");
 	BED_UNTIL(b, a.failed);
 	ask_failed(&a, UP_WHY_BROKEN, true);
