@@ -510,21 +510,40 @@ static void take_replies(struct upconn *c, const uint8_t *bytes, size_t n)
 	sendq_ack(&upconn_loop(c)->pool, &c->out, acked);
 }
 
-/* Replies to the greeting: any error ends the connection. */
+/* An error in answer to the greeting ends the connection; only when it is whole it says why. */
+static void greeting_refused(struct upconn *c, const uint8_t *bytes, size_t n, bool complete)
+{
+	c->error = chunk_append(&upconn_loop(c)->pool, c->error, bytes, n);
+	if (!complete && chunk_len(c->error) <= ERROR_MAX)
+		return;
+	bool auth = is_auth_error(chunk_bytes(c->error), chunk_len(c->error));
+	node_metric_add(c->up->m, NM_AUTH_ALARMS, auth);
+	upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
+}
+
+/* One answer to the greeting or a piece of one.  Returns how many bytes it took; the connection may
+ * be closed. */
+static size_t take_greeting_reply(struct upconn *c, const uint8_t *bytes, size_t n)
+{
+	size_t used = 0;
+	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
+	if (st == RESP_BAD) {
+		upconn_close(c, UP_WHY_GREETING, "not a reply to the greeting");
+	} else if (c->scan.type == '-') {
+		greeting_refused(c, bytes, used, st == RESP_DONE);
+	} else if (st == RESP_DONE) {
+		memset(&c->scan, 0, sizeof(c->scan));
+		c->greet_due--;
+	}
+	return used;
+}
+
 static void take_greeting(struct upconn *c, const uint8_t *bytes, size_t n)
 {
 	while (n > 0 && c->greet_due > 0) {
-		size_t used = 0;
-		enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
-		if (st == RESP_BAD || c->scan.type == '-') {
-			bool auth = is_auth_error(bytes, n);
-			upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
+		size_t used = take_greeting_reply(c, bytes, n);
+		if (c->state != UP_GREETING)
 			return;
-		}
-		if (st == RESP_DONE) {
-			memset(&c->scan, 0, sizeof(c->scan));
-			c->greet_due--;
-		}
 		bytes += used;
 		n -= used;
 	}

@@ -18,6 +18,7 @@
 #define HELLO "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"
 #define SELECT5 "*2\r\n$6\r\nSELECT\r\n$1\r\n5\r\n"
 #define SELECT12 "*2\r\n$6\r\nSELECT\r\n$2\r\n12\r\n"
+#define NOAUTH "-NOAUTH Authentication required.\r\n"
 
 static int setup(void **state)
 {
@@ -64,6 +65,44 @@ static void a_connection_is_made_what_its_class_says(void **state)
 		ask_got(&a, "$1\r\nv\r\n");
 		peer_close(&p);
 	}
+}
+
+static void a_refused_greeting_fails_what_waits(void **state)
+{
+	static const struct {
+		const char *answer;
+		size_t piece;
+		enum up_why why;
+		unsigned alarms;
+	} rows[] = {
+		{"-ERR DB index is out of range\r\n", 100, UP_WHY_GREETING, 0},
+		{"-ERR DB index is out of range\r\n", 1, UP_WHY_GREETING, 0},
+		{NOAUTH, 100, UP_WHY_AUTH, 1},
+		{NOAUTH, 4, UP_WHY_AUTH, 1},
+		{NOAUTH, 1, UP_WHY_AUTH, 1},
+		{"+OK\r\n+OK\r\n", 100, UP_WHY_GREETING, 0},
+		{"+OK\r\n+", 100, UP_WHY_GREETING, 0},
+		{"what is this\r\n", 100, UP_WHY_GREETING, 0},
+	};
+	struct bed *b = *state;
+	bed_start(b, false);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		static struct ask a, later;
+		uint64_t alarms = bed_count(b, NM_AUTH_ALARMS);
+		BED_UNTIL(b, bed_ask_class(b, &a, up_class(5, 2), GET, strlen(GET), 0));
+		struct peer p = node_accept(&b->node);
+		peer_expects(&p, SELECT5);
+		peer_says_slowly(&p, rows[i].answer, rows[i].piece);
+		BED_UNTIL(b, a.failed);
+		ask_failed(&a, rows[i].why, false);
+		assert_int_equal(bed_count(b, NM_AUTH_ALARMS) - alarms, rows[i].alarms);
+		assert_int_equal(peer_sees_end(&p), 0); /* the request was not sent */
+		assert_false(bed_ask_class(b, &later, up_class(5, 2), GET, strlen(GET), 0));
+		assert_int_equal(later.why, rows[i].why); /* until the next attempt */
+		peer_close(&p);
+	}
+	assert_int_equal(bed_count(b, NM_CONNECT_FAILURES), ARRAY_LEN(rows));
+	assert_int_equal(bed_count(b, NM_DISCONNECTS), 0);
 }
 
 static void a_greeting_that_is_not_answered_is_a_connect_timeout(void **state)
@@ -386,6 +425,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_connection_is_made_what_its_class_says),
+		T(a_refused_greeting_fails_what_waits),
 		T(a_greeting_that_is_not_answered_is_a_connect_timeout),
 		T(a_node_that_goes_during_the_greeting_is_lost),
 		T(classes_have_connections_of_their_own),
