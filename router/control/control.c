@@ -262,6 +262,7 @@ static int make_worker(struct control *ctl, size_t i)
 		.pools = ctl->pools,
 		.npools = ctl->conf->npools,
 		.facts = &ctl->facts,
+		.workers = ctl->workers,
 		.metrics = ctl->blocks[i],
 		.listener = {.arg = ctl, .drained = on_worker_drained, .acked = on_worker_acked},
 	};

@@ -8,19 +8,32 @@
 
 #include "base/check.h"
 
-void answer_begin(struct answer *a, const struct call *call)
+void answer_begin_as(struct answer *a, int resp)
 {
 	a->buf = NULL;
 	a->size = 0;
-	a->resp = call->client->resp;
+	a->resp = resp;
 	a->out = open_memstream(&a->buf, &a->size);
 	CHECK(a->out != NULL);
+}
+
+void answer_begin(struct answer *a, const struct call *call)
+{
+	answer_begin_as(a, call->client->resp);
 }
 
 void answer_send(struct answer *a, const struct call *call)
 {
 	CHECK(fclose(a->out) == 0);
 	client_answer(call->client, call->cmd, a->buf, a->size);
+	free(a->buf);
+}
+
+void answer_request(struct answer *a, struct request *r)
+{
+	CHECK(fclose(a->out) == 0);
+	request_reply_bytes(r, (const uint8_t *)a->buf, a->size);
+	request_answered(r);
 	free(a->buf);
 }
 
@@ -33,6 +46,16 @@ void answer_map(struct answer *a, size_t pairs)
 {
 	(void)fprintf(
 		a->out, "%c%zu\r\n", a->resp == 3 ? '%' : '*', a->resp == 3 ? pairs : 2 * pairs);
+}
+
+void answer_set(struct answer *a, size_t n)
+{
+	(void)fprintf(a->out, "%c%zu\r\n", a->resp == 3 ? '~' : '*', n);
+}
+
+void answer_line(struct answer *a, const char *line)
+{
+	(void)fprintf(a->out, "%s\r\n", line);
 }
 
 void answer_bulk(struct answer *a, struct span s)

@@ -62,6 +62,7 @@ void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
 	TAILQ_INSERT_TAIL(&w->clients, c, all);
 	CHECK(event_assign(&c->io, w->loop.base, fd, EV_READ | EV_PERSIST, on_io, c) == 0);
 	metric_add(w->m, M_CLIENTS, 1);
+	gate_reset(c);
 	watch(c, EV_READ);
 }
 
@@ -69,6 +70,8 @@ void client_free(struct client *c)
 {
 	c->magic = 0;
 	free(c->name);
+	free(c->lib_name);
+	free(c->lib_ver);
 	slab_give(&c->worker->client_slab, c);
 }
 
@@ -105,7 +108,7 @@ static void not_inside(struct client *c)
 static void note_inside(struct client *c)
 {
 	struct worker *w = c->worker;
-	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST))
+	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST) || c->on_hold)
 		return;
 	if (!c->is_inside)
 		TAILQ_INSERT_TAIL(&w->inside, c, inside);
@@ -138,12 +141,20 @@ void clients_feed(struct worker *w)
 	}
 }
 
+void client_unhold(struct client *c)
+{
+	if (!c->on_hold)
+		return;
+	c->on_hold = false;
+	mark_resuming(c);
+}
+
 static void close_idle(struct worker *w, uint64_t now)
 {
 	struct client *c;
 	uint64_t limit = w->opts.limits->idle_timeout_ns;
 	while (limit != 0 && (c = TAILQ_FIRST(&w->clients)) != NULL && now - c->read_ns >= limit) {
-		if (c->outstanding > 0 || sendq_held(&c->out) > 0) {
+		if (c->outstanding > 0 || sendq_held(&c->out) > 0 || c->on_hold) {
 			heard_of(c); /* it waits for us, not we for it */
 			continue;
 		}
@@ -307,7 +318,7 @@ void client_flush(struct client *c)
 
 static bool may_read(const struct client *c)
 {
-	return !c->last_read && c->doom == NULL && !c->starved &&
+	return !c->last_read && c->doom == NULL && !c->starved && !c->on_hold &&
 	       !(c->barrier && c->outstanding > 0) &&
 	       c->outstanding < c->worker->opts.limits->pipeline;
 }
@@ -338,6 +349,8 @@ void client_advance(struct client *c)
 void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n)
 {
 	metric_add(c->worker->m, M_REQUESTS_LOCAL, 1);
+	if (UNLIKELY(c->special & SPECIAL_SILENT))
+		return;
 	if (c->outstanding == 0) {
 		client_write(c, bytes, n);
 		return;
@@ -368,6 +381,7 @@ static void protocol_error(struct client *c, const char *what)
 {
 	struct text t;
 	metric_add(c->worker->m, M_CLIENTS_CLOSED_PROTOCOL, 1);
+	gate_next(c);
 	error_text(&t, "ERR %s", what);
 	client_answer(c, NULL, t.at, t.len);
 	client_finish(c);
@@ -390,6 +404,7 @@ static void refuse_for_memory(const struct call *call)
 {
 	static const char line[] = "-OVERLOADED memory limit\r\n";
 	metric_add(call->client->worker->m, M_ERRORS_OVERLOADED, 1);
+	gate_next(call->client);
 	client_answer(call->client, NULL, line, sizeof(line) - 1);
 }
 
@@ -406,7 +421,8 @@ static bool serve(struct client *c, struct input *in, size_t len)
 		.len = len,
 		.verbatim = !c->scan.inline_form && !c->scan.loose,
 	};
-	if (in->chunk != NULL && len >= LARGE && in->n - len <= LOOP_SCRATCH) {
+	if (in->chunk != NULL && len >= LARGE && in->n - len <= LOOP_SCRATCH &&
+		!(c->special & SPECIAL_PAUSED)) {
 		isolate(c, in, len);
 		own = in->chunk;
 		in->chunk = NULL;
@@ -465,6 +481,7 @@ static bool take_request(struct client *c, struct input *in)
 		if (len >= LARGE)
 			resp_args_trim(&w->args);
 	} else {
+		gate_next(c);
 		in->at += len;
 		in->n -= len;
 	}

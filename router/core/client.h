@@ -33,6 +33,18 @@
 #define CLIENT_NAME_MAX 64
 
 struct worker;
+struct user;
+
+/* What keeps a client from being served like all others; gate.h. */
+enum client_special {
+	SPECIAL_ANONYMOUS = 1 << 0, /* has yet to log in */
+	SPECIAL_LIMITED = 1 << 1,   /* its user may not run everything */
+	SPECIAL_PAUSED = 1 << 2,    /* CLIENT PAUSE */
+	SPECIAL_REPLY_OFF = 1 << 3, /* CLIENT REPLY OFF */
+	SPECIAL_SKIP_NEXT = 1 << 4, /* CLIENT REPLY SKIP: the next request gets no reply */
+	SPECIAL_SKIP_NOW = 1 << 5,  /* the present one gets none */
+	SPECIAL_SILENT = SPECIAL_REPLY_OFF | SPECIAL_SKIP_NOW,
+};
 
 struct client {
 	uint32_t magic;
@@ -49,6 +61,7 @@ struct client {
 	uint16_t class_id;    /* of the node connections it uses */
 	uint8_t resp;         /* 2 or 3 */
 	uint8_t watching;     /* EV_READ | EV_WRITE */
+	uint8_t special;      /* SPECIAL_*; 0: a plain client */
 	uint32_t database;
 	bool is_dirty : 1;
 	bool is_resuming : 1;
@@ -57,12 +70,19 @@ struct client {
 	bool dead : 1;      /* in the graveyard */
 	bool is_inside : 1;
 	bool starved : 1; /* not read, for want of memory */
+	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
+	bool logged_in : 1;
+	bool no_evict : 1; /* CLIENT NO-EVICT; only shown */
 	const char *doom; /* why it is closed at the end of the turn; NULL: it is not */
 	struct chunk *in; /* owned: an unfinished request; NULL: none */
 	struct sendq out;
 	size_t held;    /* reply bytes waiting in requests */
 	size_t biggest; /* largest reply that is buffered now */
 	char *name;     /* owned; CLIENT SETNAME; NULL: none */
+	char *lib_name; /* owned; CLIENT SETINFO; NULL: none */
+	char *lib_ver;  /* owned */
+	const struct user *user;    /* the pool's present set's; never NULL */
+	const struct cmd *last_cmd; /* NULL: none, or unknown */
 	uint64_t since_ns;
 	uint64_t read_ns; /* last heard of */
 	struct event io;
@@ -104,6 +124,9 @@ void clients_sweep(struct worker *w, uint64_t now);
 
 /* There is memory again for those that were not read. */
 void clients_feed(struct worker *w);
+
+/* The pause that its next request waits for, if it does, is over. */
+void client_unhold(struct client *c);
 
 /* End of turn. */
 void client_resume(struct client *c);

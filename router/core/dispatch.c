@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "router/core/errors.h"
 #include "router/core/foreign.h"
+#include "router/core/gate.h"
 #include "router/core/gather.h"
 #include "router/core/scan.h"
 #include "router/core/split.h"
@@ -175,7 +176,7 @@ static bool odd_pairs(const struct call *call)
 }
 
 /* Without a key: whichever node the command's own name falls to. */
-static void run_any(struct call *call)
+void forward_any(struct call *call)
 {
 	uint32_t any = topology_owner(view_topology(call->client->pool->view), call->args[0]);
 	if (any == RING_NONE)
@@ -189,7 +190,7 @@ static void run_some_keys(struct call *call)
 	struct cmd_keys *k = &call->client->worker->keys;
 	enum cmd_keys_result found = cmd_get_keys(call->cmd, call->args, call->n, k);
 	if (found == CMD_KEYS_BAD) {
-		run_any(call); /* the arguments make no sense: any node says in which way */
+		forward_any(call); /* the arguments make no sense: any node says in which way */
 		return;
 	}
 	if (k->n == 0) {
@@ -238,7 +239,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_SPLIT_PAIRS] = split_start,
 	[POLICY_SPLIT_SUM] = split_start,
 	[POLICY_LOCAL] = local_run,
-	[POLICY_ANY] = run_any,
+	[POLICY_ANY] = forward_any,
 	[POLICY_ALL] = gather_start,
 	[POLICY_PRIVATE] = run_later,
 	[POLICY_SCRIPT] = run_later,
@@ -257,12 +258,22 @@ static bool is_cross_protocol(const struct span *args)
 static void run_foreign(struct call *call)
 {
 	struct text t;
+	if (UNLIKELY(call->client->special != 0) && !gate_open(call))
+		return;
 	if (cmd_arity_ok(call->cmd, call->n)) {
 		policy_run[call->cmd->policy](call);
 		return;
 	}
 	error_arity(&t, call->cmd);
 	refuse(call, &t);
+}
+
+/* The nodes are asked for nobody who has yet to log in. */
+static enum foreign_result look_abroad(struct call *call)
+{
+	if (UNLIKELY(call->client->special & SPECIAL_ANONYMOUS))
+		return FOREIGN_UNKNOWN;
+	return foreign_find(call, &call->cmd);
 }
 
 static void unknown(struct call *call)
@@ -274,7 +285,7 @@ static void unknown(struct call *call)
 		client_doom(call->client, "speaks HTTP");
 		return;
 	}
-	switch (foreign_find(call, &call->cmd)) {
+	switch (look_abroad(call)) {
 	case FOREIGN_KNOWN:
 		run_foreign(call);
 		return;
@@ -282,6 +293,7 @@ static void unknown(struct call *call)
 		call->again = true;
 		return;
 	case FOREIGN_UNKNOWN:
+		gate_next(call->client);
 		error_unknown_command(&t, call->args, call->n);
 		refuse(call, &t);
 		return;
@@ -297,6 +309,7 @@ static void unknown_subcommand(struct call *call)
 	for (; n < call->cmd->name_len && n < sizeof(upper) - 1; n++)
 		upper[n] = (char)toupper((unsigned char)call->cmd->name[n]);
 	upper[n] = 0;
+	call->client->last_cmd = NULL;
 	error_text(&t, "ERR unknown subcommand '%.*s'. Try %s HELP.",
 		(int)(call->args[1].len < 128 ? call->args[1].len : 128),
 		(const char *)call->args[1].ptr, upper);
@@ -307,6 +320,9 @@ void dispatch(struct call *call)
 {
 	struct text t;
 	call->cmd = cmd_find(call->args, call->n);
+	call->client->last_cmd = call->cmd;
+	if (UNLIKELY(call->client->special != 0) && !gate_open(call))
+		return;
 	if (UNLIKELY(call->cmd == NULL)) {
 		unknown(call);
 		return;

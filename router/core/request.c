@@ -48,6 +48,7 @@ struct request *request_new(struct client *c, const struct cmd *cmd)
 	r->due_class = DEADLINE_NONE;
 	r->queued = true;
 	r->emitted = false;
+	r->silent = (c->special & SPECIAL_SILENT) != 0;
 	r->parts_out = 0;
 	r->inline_len = 0;
 	if (r->view != NULL)
@@ -165,6 +166,8 @@ static void hold_bytes(struct request *r, const uint8_t *bytes, size_t n)
 
 void request_reply_bytes(struct request *r, const uint8_t *bytes, size_t n)
 {
+	if (UNLIKELY(r->silent))
+		return;
 	r->reply_bytes += n;
 	if (!its_turn(r)) {
 		hold_bytes(r, bytes, n);
@@ -177,6 +180,10 @@ void request_reply_bytes(struct request *r, const uint8_t *bytes, size_t n)
 void request_reply_chunk(struct request *r, struct chunk *chunk)
 {
 	size_t n = chunk_len(chunk);
+	if (UNLIKELY(r->silent)) {
+		chunk_give(bufs(r), chunk);
+		return;
+	}
 	r->reply_bytes += n;
 	if (its_turn(r)) {
 		r->emitted = true;

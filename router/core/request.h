@@ -73,6 +73,7 @@ struct request {
 	uint8_t due_class;    /* enum deadline_class */
 	bool queued;          /* in its client's queue */
 	bool emitted;         /* bytes of the reply have gone to the client's output */
+	bool silent;          /* the client does not want the reply: its bytes are dropped */
 	uint32_t parts_out;   /* parts in FIFOs */
 	uint8_t inline_len;   /* bytes in `small`, before those in `hold` */
 	uint8_t small[REQUEST_INLINE];

@@ -451,6 +451,8 @@ void split_merge(struct request *r)
 	if (r->split->question != NULL)
 		foreign_learn(r, chunk_bytes(r->split->slots[0].reply),
 			chunk_len(r->split->slots[0].reply), error != NULL);
+	else if (UNLIKELY(r->silent))
+		(void)0; /* nobody wants it */
 	else if (error != NULL)
 		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
 	else if (r->cmd->policy == POLICY_ALL)

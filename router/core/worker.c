@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "router/core/foreign.h"
 #include "router/core/split.h"
+#include "router/core/stats.h"
 
 /* Free objects a worker keeps in each slab. */
 #define CLIENTS_KEEP 64
@@ -18,7 +19,7 @@
 
 /* ---- letters ------------------------------------------------------------------------------- */
 
-enum mail_kind { MAIL_CLIENT, MAIL_FLEET, MAIL_DRAIN, MAIL_CLOSE, MAIL_STOP };
+enum mail_kind { MAIL_CLIENT, MAIL_FLEET, MAIL_USERS, MAIL_DRAIN, MAIL_CLOSE, MAIL_STOP };
 
 struct mail {
 	struct letter letter; /* first */
@@ -28,6 +29,7 @@ struct mail {
 	int fd;
 	uint64_t id;
 	struct fleet *fleet;
+	struct user_set *users;
 };
 
 static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *f);
@@ -68,6 +70,9 @@ static void open_mail(struct letter *l)
 	case MAIL_FLEET:
 		worker_adopt(w, &w->pools[m->pool], m->fleet);
 		break;
+	case MAIL_USERS:
+		gate_adopt_users(&w->pools[m->pool], m->users);
+		break;
 	case MAIL_DRAIN:
 		start_drain(w);
 		break;
@@ -106,6 +111,14 @@ void worker_publish(struct worker *w, uint32_t pool, struct fleet *f)
 	struct mail *m = mail_new(w, MAIL_FLEET);
 	m->pool = pool;
 	m->fleet = f;
+	mailbox_post(&w->inbox, &m->letter);
+}
+
+void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *users)
+{
+	struct mail *m = mail_new(w, MAIL_USERS);
+	m->pool = pool;
+	m->users = users;
 	mailbox_post(&w->inbox, &m->letter);
 }
 
@@ -234,6 +247,34 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 			next = earlier(next, request_expire_due(&w->pools[i].due[k], now));
 	if (next != 0)
 		worker_arm_deadline(w, next);
+}
+
+/* ---- pauses -------------------------------------------------------------------------------- */
+
+/* A pause may be longer than a timer: it is armed again and again then. */
+#define PAUSE_STEP (3600 * NS_PER_S)
+
+void worker_arm_pause(struct worker_pool *p)
+{
+	uint64_t now = loop_now(&p->worker->loop);
+	uint64_t after = p->pause.until_ns > now ? p->pause.until_ns - now : 0;
+	if (after > PAUSE_STEP)
+		after = PAUSE_STEP;
+	after += NS_PER_MS; /* not before its time */
+	struct timeval tv = {.tv_sec = (time_t)(after / NS_PER_S),
+		.tv_usec = (suseconds_t)(after % NS_PER_S / NS_PER_US)};
+	(void)evtimer_add(&p->pause_timer, &tv);
+}
+
+static void on_pause_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker_pool *p = arg;
+	(void)fd;
+	(void)what;
+	if (loop_now(&p->worker->loop) < p->pause.until_ns)
+		worker_arm_pause(p);
+	else
+		gate_unpause(p);
 }
 
 /* ---- memory and silence ------------------------------------------------------------------------ */
@@ -373,6 +414,8 @@ static void pool_init(struct worker *w, uint32_t index)
 	TAILQ_INIT(&p->views);
 	for (unsigned k = 0; k < DEADLINE_COUNT; k++)
 		TAILQ_INIT(&p->due[k]);
+	CHECK(evtimer_assign(&p->pause_timer, w->loop.base, on_pause_over, p) == 0);
+	CHECK(user_set_new(&p->users, NULL, 0) == 0);
 	p->upstreams.env = &w->upstream;
 	p->upstreams.opts = &p->opts->upstream;
 }
@@ -381,6 +424,7 @@ static void lists_init(struct worker *w)
 {
 	TAILQ_INIT(&w->clients);
 	TAILQ_INIT(&w->inside);
+	LIST_INIT(&w->errands);
 	STAILQ_INIT(&w->dirty);
 	STAILQ_INIT(&w->resuming);
 	STAILQ_INIT(&w->dead);
@@ -415,6 +459,7 @@ int worker_new(struct worker **ret, const struct worker_opts *opts)
 		free(w);
 		return r;
 	}
+	w->stats = stats_new();
 	w->upstream.loop = &w->loop;
 	w->upstream.ops = &request_upstream_ops;
 	w->upstream.worker = opts->index;
@@ -451,6 +496,8 @@ static void pool_fini(struct worker_pool *p)
 		view_free(&p->upstreams, v);
 	}
 	upstream_set_fini(&p->upstreams);
+	(void)evtimer_del(&p->pause_timer);
+	user_set_unref(p->users);
 }
 
 void worker_free(struct worker *w)
@@ -458,6 +505,7 @@ void worker_free(struct worker *w)
 	mailbox_fini(&w->inbox); /* letters that came too late are opened here */
 	close_clients(w);
 	worker_settle(w);
+	errand_drop_waits(&w->errands);
 	for (uint32_t i = 0; i < w->opts.npools; i++)
 		pool_fini(&w->pools[i]);
 	free(w->pools);
@@ -468,6 +516,7 @@ void worker_free(struct worker *w)
 	slab_fini(&w->request_slab);
 	resp_args_fini(&w->args);
 	cmd_keys_fini(&w->keys);
+	stats_free(w->stats);
 	foreign_free(w->foreign);
 	split_scratch_free(w->owners);
 	loop_fini(&w->loop);

@@ -18,6 +18,8 @@
 #include "base/mailbox.h"
 #include "base/slab.h"
 #include "router/core/client.h"
+#include "router/core/errand.h"
+#include "router/core/gate.h"
 #include "router/core/request.h"
 #include "router/core/view.h"
 #include "router/io/loop.h"
@@ -64,6 +66,9 @@ struct worker_pool {
 	bool views_done;        /* some of them may be retired */
 	struct upstream_set upstreams;
 	struct request_due due[DEADLINE_COUNT];
+	struct user_set *users; /* a reference; never NULL */
+	struct pause pause;
+	struct event pause_timer;
 };
 
 /* What the router says of itself to clients; shared, never changed but for the atomics. */
@@ -94,6 +99,7 @@ struct worker_opts {
 	const struct pool_opts *pools;
 	size_t npools;
 	const struct router_facts *facts;
+	struct worker *const *workers; /* all of them, facts->nworkers; complete before clients come */
 	struct metric_block *metrics;
 	struct worker_listener listener;
 };
@@ -119,6 +125,8 @@ struct worker {
 	struct client_queue dirty;
 	struct client_queue resuming;
 	struct client_queue dead;
+	struct errand_waits errands; /* requests whose errands are under way */
+	struct stats *stats;         /* owned; others read it */
 	struct slab client_slab;
 	struct slab request_slab;
 	struct resp_args args; /* of the request being served */
@@ -142,11 +150,15 @@ void worker_free(struct worker *w);
 /* Letters; any thread.  The fd and the fleet reference are handed over. */
 void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id);
 void worker_publish(struct worker *w, uint32_t pool, struct fleet *f);
+/* The users of a pool; before the first it has none but `default`, without a password. */
+void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *users);
 void worker_drain(struct worker *w);
 void worker_close_clients(struct worker *w);
 void worker_stop(struct worker *w);
 
 /* Within the worker: arms the deadline timer for a request that has just been given one. */
 void worker_arm_deadline(struct worker *w, uint64_t due_ns);
+/* The pool's pause is to end at its time. */
+void worker_arm_pause(struct worker_pool *p);
 /* The last request of a view that is no longer current is gone. */
 void worker_view_done(struct worker_pool *p);
