@@ -55,9 +55,16 @@ static struct loop *upconn_loop(const struct upconn *c)
 
 static void arm_timer(struct upconn *c, uint64_t after_ns)
 {
+	c->timer_ns = loop_now(upconn_loop(c)) + after_ns;
 	struct timeval tv = {.tv_sec = (time_t)(after_ns / NS_PER_S),
 		.tv_usec = (suseconds_t)(after_ns % NS_PER_S / NS_PER_US)};
 	(void)evtimer_add(&c->timer, &tv);
+}
+
+static void disarm_timer(struct upconn *c)
+{
+	c->timer_ns = UINT64_MAX;
+	(void)evtimer_del(&c->timer);
 }
 
 static void watch(struct upconn *c, short what)
@@ -69,6 +76,30 @@ static void watch(struct upconn *c, short what)
 	c->writable_armed = (what & EV_WRITE) != 0;
 }
 
+/*
+ * When nothing of the oldest part's reply has come for too long.  A node that has just answered
+ * another one gets the time of a request for it, however old it has become behind a slow one.
+ */
+static uint64_t stuck_at(const struct upconn *c, const struct part *p)
+{
+	uint64_t patience =
+		p->flags & PART_BEGUN ? p->stuck_ns - p->born_ns : c->up->opts->request_timeout_ns;
+	uint64_t since_read = c->read_ns + patience;
+	return since_read > p->stuck_ns ? since_read : p->stuck_ns;
+}
+
+/* Rings in time for the oldest part.  Usually that of an older one comes first and looks on. */
+static void watch_oldest(struct upconn *c)
+{
+	const struct part *p = STAILQ_FIRST(&c->fifo);
+	if (p == NULL || LIKELY(p->stuck_ns >= c->timer_ns))
+		return;
+	uint64_t now = loop_now(upconn_loop(c));
+	uint64_t due = stuck_at(c, p);
+	if (due < c->timer_ns)
+		arm_timer(c, due > now ? due - now : 0);
+}
+
 struct upconn *upconn_new(struct upstream *up, uint16_t class_id)
 {
 	struct upconn *c = calloc(1, sizeof(*c));
@@ -77,6 +108,7 @@ struct upconn *upconn_new(struct upstream *up, uint16_t class_id)
 	c->up = up;
 	c->class_id = class_id;
 	c->fd = -1;
+	c->timer_ns = UINT64_MAX;
 	c->backoff_ns = up->opts->backoff_ns;
 	STAILQ_INIT(&c->fifo);
 	CHECK(event_assign(&c->io, upconn_loop(c)->base, -1, 0, on_io, c) == 0);
@@ -218,7 +250,7 @@ void upconn_close(struct upconn *c, enum up_why why, const char *detail)
 	log_closed(c, why, detail);
 	node_metric_add(c->up->m, c->state == UP_READY ? NM_DISCONNECTS : NM_CONNECT_FAILURES, 1);
 	(void)event_del(&c->io);
-	(void)evtimer_del(&c->timer);
+	disarm_timer(c);
 	if (c->fd >= 0)
 		(void)close(c->fd);
 	c->fd = -1;
@@ -240,7 +272,7 @@ void upconn_free(struct upconn *c)
 	if (c->state != UP_CLOSED)
 		upconn_close(c, UP_WHY_BROKEN, "the node left");
 	settle_parts(c, UP_WHY_BROKEN); /* those that waited to be sent again */
-	(void)evtimer_del(&c->timer);
+	disarm_timer(c);
 	if (c->is_dirty)
 		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);
 	c->magic = 0;
@@ -290,10 +322,10 @@ static size_t greeting(const struct upconn *c, char *buf, size_t size, uint32_t 
 static void become_ready(struct upconn *c)
 {
 	upconn_enter(c, UP_READY);
-	(void)evtimer_del(&c->timer);
+	disarm_timer(c);
 	c->read_ns = loop_now(upconn_loop(c));
 	if (c->nfifo > 0)
-		arm_timer(c, c->up->opts->request_timeout_ns);
+		watch_oldest(c);
 	log_debug("upstream", "connected", "server=%s worker=%zu class=%u",
 		c->up->server->address.text, c->up->env->worker, c->class_id);
 	upconn_flush(c);
@@ -348,8 +380,8 @@ void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
 	p->conn = c;
 	p->wire_len = (uint32_t)wire_len;
 	STAILQ_INSERT_TAIL(&c->fifo, p, link);
-	if (c->nfifo++ == 0 && c->state == UP_READY && !evtimer_pending(&c->timer, NULL))
-		arm_timer(c, p->stuck_ns - p->born_ns);
+	if (c->nfifo++ == 0 && c->state == UP_READY)
+		watch_oldest(c);
 	c->up->held++;
 	retry_budget_count(c->up->budget);
 	node_metric_add(c->up->m, NM_REQUESTS, 1);
@@ -409,6 +441,7 @@ static void finish_part(struct upconn *c, struct part *p)
 	p->conn = NULL;
 	c->proven = true;
 	node_metric_add(c->up->m, NM_INFLIGHT, (uint64_t)-1);
+	watch_oldest(c);
 }
 
 /* An error reply, whole. */
@@ -597,20 +630,15 @@ bool upconn_silent(const struct upconn *c, uint64_t now)
 	return now - since > c->up->opts->request_timeout_ns;
 }
 
-/* The oldest part is unanswered for too long, and nothing of its reply is arriving either. */
 static void check_stuck(struct upconn *c)
 {
-	struct part *p = STAILQ_FIRST(&c->fifo);
+	const struct part *p = STAILQ_FIRST(&c->fifo);
 	if (p == NULL)
 		return;
-	uint64_t now = loop_now(upconn_loop(c));
-	uint64_t due = p->stuck_ns;
-	if ((p->flags & PART_BEGUN) && c->read_ns + (p->stuck_ns - p->born_ns) > due)
-		due = c->read_ns + (p->stuck_ns - p->born_ns);
-	if (now >= due)
+	if (loop_now(upconn_loop(c)) >= stuck_at(c, p))
 		upconn_close(c, UP_WHY_BROKEN, "stuck: the oldest request is unanswered");
 	else
-		arm_timer(c, due - now);
+		watch_oldest(c);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -619,6 +647,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	CHECK_KIND(c, UPCONN_MAGIC);
+	c->timer_ns = UINT64_MAX;
 	switch ((enum up_state)c->state) {
 	case UP_CLOSED:
 		upconn_connect(c);

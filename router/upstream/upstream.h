@@ -108,6 +108,7 @@ struct upconn {
 	struct sendq out;
 	struct resp_reply scan;
 	struct chunk *error; /* owned: an error reply that is not complete yet; NULL: none */
+	uint64_t timer_ns;   /* when `timer` rings; UINT64_MAX: it does not */
 	uint64_t read_ns;    /* bytes came last; 0: none since READY */
 	uint64_t retry_ns;   /* CLOSED: no attempt before this */
 	uint64_t backoff_ns; /* before the next attempt but one */

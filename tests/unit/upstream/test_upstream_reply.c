@@ -366,6 +366,51 @@ static void each_answer_gives_the_next_part_its_own_time(void **state)
 	peer_close(&p);
 }
 
+/* Asks with a deadline of its own. */
+static void ask_patiently(struct bed *b, struct ask *a, uint64_t timeout_ns)
+{
+	uint64_t usual = b->timeout_ns;
+	b->timeout_ns = timeout_ns;
+	assert_true(bed_ask(b, a, GET, 0));
+	b->timeout_ns = usual;
+}
+
+static void a_slow_part_before_does_not_hide_that_one_is_stuck(void **state)
+{
+	struct bed *b = *state;
+	static struct ask slow, quick;
+	b->opts.request_timeout_ns = b->timeout_ns = 20 * NS_PER_MS;
+	ask_patiently(b, &slow, 60 * NS_PER_S);
+	struct peer p = node_accept(&b->node);
+	peer_expects(&p, GET);
+	peer_says(&p, "+slow\r\n");
+	BED_UNTIL(b, slow.done);
+	assert_true(bed_ask(b, &quick, GET, 0)); /* the connection was idle */
+	BED_UNTIL(b, quick.failed);
+	ask_failed(&quick, UP_WHY_BROKEN, true);
+	peer_close(&p);
+}
+
+static void a_part_behind_a_slow_one_is_stuck_in_its_own_time(void **state)
+{
+	struct bed *b = *state;
+	static struct ask slow, quick;
+	b->opts.request_timeout_ns = b->timeout_ns = 20 * NS_PER_MS;
+	ask_patiently(b, &slow, 60 * NS_PER_S);
+	assert_true(bed_ask(b, &quick, GET, 0));
+	struct peer p = node_accept(&b->node);
+	peer_expects(&p, GET GET);
+	pump_for(&b->node.pump, 80);
+	assert_false(quick.failed); /* not before it is the oldest */
+	peer_says(&p, "+slow\r\n");
+	BED_UNTIL(b, slow.done);
+	pump_for(&b->node.pump, 5);
+	assert_false(quick.failed); /* the node gets a moment for it */
+	BED_UNTIL(b, quick.failed);
+	ask_failed(&quick, UP_WHY_BROKEN, true);
+	peer_close(&p);
+}
+
 static void a_reply_that_trickles_in_is_not_stuck(void **state)
 {
 	struct bed *b = *state;
@@ -426,6 +471,8 @@ int main(void)
 		T(an_error_cut_off_is_given_back),
 		T(a_connection_whose_oldest_part_is_unanswered_is_closed),
 		T(each_answer_gives_the_next_part_its_own_time),
+		T(a_slow_part_before_does_not_hide_that_one_is_stuck),
+		T(a_part_behind_a_slow_one_is_stuck_in_its_own_time),
 		T(a_reply_that_trickles_in_is_not_stuck),
 		T(an_idle_connection_is_left_alone),
 	};
