@@ -8,6 +8,7 @@ leftovers are found, and dies with us.
 
 RINGWAY_BUILD_DIR says where bin/ringway is (default build/dev), RINGWAY_SLOW multiplies time limits.
 """
+import atexit
 import bisect
 import os
 import random
@@ -29,6 +30,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD_DIR = os.path.join(ROOT, os.environ.get('RINGWAY_BUILD_DIR', 'build/dev'))
 MARK, SESSION = 'RINGWAY_TEST_SESSION', uuid.uuid4().hex
 TEMP = tempfile.mkdtemp(prefix='ringway-test.')
+atexit.register(lambda: os.path.isdir(TEMP) and not os.listdir(TEMP) and os.rmdir(TEMP))
 TROUBLE = re.compile(r'ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error: |LeakSanitizer: |check failed', re.I)
 
 processes = []  # every Process of this session, for logs of failed tests and the last check
