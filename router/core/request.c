@@ -255,6 +255,7 @@ static void answer_text(struct request *r, const struct text *t)
 	if (r->emitted) {
 		/* half a reply has gone out: the client can't make sense of anything after it */
 		client_doom(r->client, "the node's reply broke off");
+		forget_deadline(r);
 		return;
 	}
 	request_forget_reply(r);
