@@ -360,7 +360,9 @@ bool gather_tolerates(const struct cmd *cmd)
 
 void gather_merge(struct request *r)
 {
-	rule_of(r->cmd)->merge(r);
+	const struct gather_rule *rule = rule_of(r->cmd);
+	CHECK(rule != NULL); /* or it would not have been started */
+	rule->merge(r);
 }
 
 /* How many entries SLOWLOG GET wants. */
