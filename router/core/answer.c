@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "router/core/stats.h"
+#include "router/core/worker.h"
 
 void answer_begin_as(struct answer *a, int resp)
 {
@@ -29,12 +31,19 @@ void answer_send(struct answer *a, const struct call *call)
 	free(a->buf);
 }
 
-void answer_request(struct answer *a, struct request *r)
+void answer_merged(struct answer *a, struct request *r)
 {
 	CHECK(fclose(a->out) == 0);
 	request_reply_bytes(r, (const uint8_t *)a->buf, a->size);
-	request_answered(r);
+	if (a->buf[0] == '-')
+		stats_failed(r->pool->worker->stats, r->cmd, a->buf, a->size);
 	free(a->buf);
+}
+
+void answer_request(struct answer *a, struct request *r)
+{
+	answer_merged(a, r);
+	request_answered(r);
 }
 
 void answer_array(struct answer *a, size_t n)

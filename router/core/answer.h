@@ -26,6 +26,8 @@ void answer_begin_as(struct answer *a, int resp);
 void answer_send(struct answer *a, const struct call *call);
 /* The same for a request that has waited: it is its whole reply. */
 void answer_request(struct answer *a, struct request *r);
+/* The same for one whose parts are being merged: it counts as answered already. */
+void answer_merged(struct answer *a, struct request *r);
 
 void answer_array(struct answer *a, size_t n);
 void answer_map(struct answer *a, size_t pairs); /* in RESP2 an array of 2 * pairs */

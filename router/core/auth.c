@@ -16,7 +16,7 @@ static void set_bit(struct cmd_set *s, unsigned id)
 	s->bits[id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-static bool add_category(struct cmd_set *s, struct span name)
+bool cmd_set_add_category(struct cmd_set *s, struct span name)
 {
 	static const char *const names[] = {
 #define X(id, text) text,
@@ -37,7 +37,7 @@ static bool add_category(struct cmd_set *s, struct span name)
 bool cmd_set_add(struct cmd_set *s, struct span name)
 {
 	if (name.len > 1 && name.ptr[0] == '@')
-		return add_category(s, span_of(name.ptr + 1, name.len - 1));
+		return cmd_set_add_category(s, span_of(name.ptr + 1, name.len - 1));
 	const struct cmd *c = name.len > 0 ? cmd_by_name(name) : NULL;
 	if (c == NULL)
 		return false;

@@ -37,6 +37,8 @@ static inline bool cmd_set_has(const struct cmd_set *s, unsigned id)
  * nothing was added.
  */
 bool cmd_set_add(struct cmd_set *s, struct span name) MUST_CHECK;
+/* A category, by its name without '@'. */
+bool cmd_set_add_category(struct cmd_set *s, struct span name) MUST_CHECK;
 
 #define USER_PASSWORDS 2
 #define USER_DEFAULT "default"

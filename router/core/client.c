@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
+#include "router/core/stats.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
 
@@ -139,6 +140,13 @@ void clients_feed(struct worker *w)
 		w->starved--;
 		mark_resuming(c);
 	}
+}
+
+const char *client_events(const struct client *c)
+{
+	if (c->watching & EV_READ)
+		return c->watching & EV_WRITE ? "rw" : "r";
+	return c->watching & EV_WRITE ? "w" : "";
 }
 
 void client_unhold(struct client *c)
@@ -346,7 +354,7 @@ void client_advance(struct client *c)
 		mark_dirty(c); /* the flush closes it */
 }
 
-void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n)
+static void put_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n)
 {
 	metric_add(c->worker->m, M_REQUESTS_LOCAL, 1);
 	if (UNLIKELY(c->special & SPECIAL_SILENT))
@@ -358,6 +366,22 @@ void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, s
 	struct request *r = request_new(c, cmd);
 	request_reply_bytes(r, bytes, n);
 	request_answered(r);
+}
+
+void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n)
+{
+	struct stats *s = c->worker->stats;
+	if (cmd != NULL && c->outstanding == 0)
+		stats_called(s, cmd, 0); /* else when its turn comes */
+	if (*(const uint8_t *)bytes == '-')
+		stats_failed(s, cmd, bytes, n);
+	put_answer(c, cmd, bytes, n);
+}
+
+void client_reject(struct client *c, const struct cmd *cmd, const void *error, size_t n)
+{
+	stats_rejected(c->worker->stats, cmd, error, n);
+	put_answer(c, NULL, error, n);
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

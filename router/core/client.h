@@ -116,6 +116,9 @@ void client_advance(struct client *c);
 /* Answers the present request with these bytes: at once, or when it is its turn. */
 void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, size_t n);
 
+/* The same for a request that was turned away: with an error, before anything was done. */
+void client_reject(struct client *c, const struct cmd *cmd, const void *error, size_t n);
+
 /* Bytes that wait for the client, who is doomed when they are too many. */
 void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes);
 
@@ -124,6 +127,9 @@ void clients_sweep(struct worker *w, uint64_t now);
 
 /* There is memory again for those that were not read. */
 void clients_feed(struct worker *w);
+
+/* What the loop watches for: "r", "w", "rw" or "". */
+const char *client_events(const struct client *c);
 
 /* The pause that its next request waits for, if it does, is over. */
 void client_unhold(struct client *c);

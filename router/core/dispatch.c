@@ -23,7 +23,7 @@ static void answer_text(struct call *call, const struct text *t)
 static void refuse(struct call *call, const struct text *t)
 {
 	metric_add(call->client->worker->m, M_ERRORS_CLIENT, 1);
-	answer_text(call, t);
+	client_reject(call->client, call->cmd, t->at, t->len);
 }
 
 static void answer_crossslot(struct call *call)

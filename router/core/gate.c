@@ -160,7 +160,7 @@ static bool is_sound(const struct call *call)
 static void answer_error(struct call *call, const struct text *t)
 {
 	metric_add(call->client->worker->m, M_ERRORS_CLIENT, 1);
-	client_answer(call->client, call->cmd, t->at, t->len);
+	client_reject(call->client, call->cmd, t->at, t->len);
 }
 
 /* The error for a client that may not do this; false: it may. */

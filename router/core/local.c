@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright the Ringway authors */
-/*
- * Commands that the router answers itself: those that are about the connection, which ends here.
- * The others are in local_info.c.
- */
-
 #include "router/core/local.h"
 
-#include <inttypes.h>
+#include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/check.h"
 #include "router/core/answer.h"
 #include "router/core/errors.h"
 #include "router/core/worker.h"
-#include "router/io/sock.h"
-#include "router/wire/resp_write.h"
+
+/* ---- errors -------------------------------------------------------------------------------- */
 
 void local_error(const struct call *call, const char *fmt, ...)
 {
@@ -32,6 +26,31 @@ void local_error(const struct call *call, const char *fmt, ...)
 	metric_add(call->client->worker->m, M_ERRORS_CLIENT, 1);
 	client_answer(call->client, call->cmd, t.at, t.len);
 }
+
+void local_syntax_error(const struct call *call)
+{
+	local_error(call, "ERR syntax error");
+}
+
+int local_shown(struct span s)
+{
+	return (int)strnlen((const char *)s.ptr, s.len < 128 ? s.len : 128);
+}
+
+void local_wrong_subcommand(const struct call *call)
+{
+	char container[32];
+	const struct cmd *of = cmd_at(call->cmd->parent);
+	size_t n = 0;
+	for (; n < of->name_len && n < sizeof(container) - 1; n++)
+		container[n] = (char)toupper((unsigned char)of->name[n]);
+	container[n] = 0;
+	local_error(call,
+		"ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+		local_shown(call->args[1]), (const char *)call->args[1].ptr, container);
+}
+
+/* ---- the connection ------------------------------------------------------------------------ */
 
 static void answer_one_bulk(struct call *call, struct span s)
 {
@@ -56,6 +75,8 @@ static void run_echo(struct call *call)
 	answer_one_bulk(call, call->args[1]);
 }
 
+/* Redis leaves the connection open when CLIENT REPLY keeps it from saying +OK; nobody is served by
+ * that. */
 static void run_quit(struct call *call)
 {
 	answer_const(call, "+OK\r\n");
@@ -82,13 +103,14 @@ static void run_role(struct call *call)
 	answer_const(call, "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n");
 }
 
-/* ---- database and protocol ----------------------------------------------------------------- */
+static void no_cluster(struct call *call)
+{
+	local_error(call, "ERR This instance has cluster support disabled");
+}
 
-/*
- * From the next request on the client uses other node connections.  Those before must be
- * answered first, so that its commands to a node take effect in the order sent.
- */
-static void change_class(struct client *c, uint32_t database, int resp)
+/* ---- the database -------------------------------------------------------------------------- */
+
+void local_change_class(struct client *c, uint32_t database, int resp)
 {
 	uint32_t base = c->pool->opts->database;
 	uint16_t to = up_class(base + database, resp);
@@ -102,208 +124,82 @@ static void change_class(struct client *c, uint32_t database, int resp)
 
 static void run_select(struct call *call)
 {
-	int64_t n = 0;
-	if (!span_to_i64(call->args[1], &n)) {
-		local_error(call, "ERR value is not an integer or out of range");
-		return;
-	}
-	if (n < 0 || n >= LOCAL_DATABASES ||
-		(uint64_t)n + call->client->pool->opts->database >= LOCAL_DATABASES) {
-		local_error(call, "ERR DB index is out of range");
-		return;
-	}
-	change_class(call->client, (uint32_t)n, call->client->resp);
-	answer_const(call, "+OK\r\n");
-}
-
-/* ---- names and HELLO ----------------------------------------------------------------------- */
-
-/* Redis: printable, no spaces. */
-static bool name_ok(struct span s)
-{
-	for (size_t i = 0; i < s.len; i++)
-		if (s.ptr[i] < '!' || s.ptr[i] > '~')
-			return false;
-	return true;
-}
-
-static void set_name(struct client *c, struct span s)
-{
-	free(c->name);
-	c->name = s.len > 0 ? strndup((const char *)s.ptr, s.len) : NULL;
-	CHECK(s.len == 0 || c->name != NULL);
-}
-
-#define BAD_NAME "ERR Client names cannot contain spaces, newlines or special characters."
-
-struct hello {
-	int resp;
-	bool named;
-	struct span name;
-};
-
-/* What HELLO asks for.  False: an error was answered. */
-static bool hello_parse(struct call *call, struct hello *h)
-{
-	int64_t version = 0;
-	h->resp = call->client->resp;
-	h->named = false;
-	if (call->n == 1)
-		return true;
-	if (!span_to_i64(call->args[1], &version)) {
-		local_error(call, "ERR Protocol version is not an integer or out of range");
-		return false;
-	}
-	if (version != 2 && version != 3) {
-		local_error(call, "NOPROTO unsupported protocol version");
-		return false;
-	}
-	h->resp = (int)version;
-	for (size_t i = 2; i < call->n; i++) {
-		size_t more = call->n - 1 - i;
-		if (span_eq_nocase(call->args[i], SPAN("AUTH")) && more >= 2) {
-			i += 2; /* no passwords are configured: the default user takes any */
-		} else if (span_eq_nocase(call->args[i], SPAN("SETNAME")) && more >= 1) {
-			h->name = call->args[++i];
-			h->named = true;
-		} else {
-			local_error(call, "ERR Syntax error in HELLO option '%.*s'",
-				(int)(call->args[i].len < 128 ? call->args[i].len : 128),
-				(const char *)call->args[i].ptr);
-			return false;
-		}
-	}
-	if (h->named && !name_ok(h->name)) {
-		local_error(call, BAD_NAME);
-		return false;
-	}
-	return true;
-}
-
-static void run_hello(struct call *call)
-{
 	struct client *c = call->client;
-	struct hello h;
-	if (!hello_parse(call, &h))
-		return;
-	if (h.named)
-		set_name(c, h.name);
-	change_class(c, c->database, h.resp);
-	struct answer a;
-	answer_begin(&a, call);
-	answer_map(&a, 7);
-	answer_str(&a, "server");
-	answer_str(&a, "redis");
-	answer_str(&a, "version");
-	answer_str(&a, LOCAL_REDIS_VERSION);
-	answer_str(&a, "proto");
-	answer_int(&a, h.resp);
-	answer_str(&a, "id");
-	answer_int(&a, (int64_t)c->id);
-	answer_str(&a, "mode");
-	answer_str(&a, "standalone");
-	answer_str(&a, "role");
-	answer_str(&a, "master");
-	answer_str(&a, "modules");
-	answer_array(&a, 0);
-	answer_send(&a, call);
-}
-
-static void run_auth(struct call *call)
-{
-	if (call->n > 3)
-		local_error(call, "ERR syntax error");
-	else if (call->n == 3 && span_eq(call->args[1], SPAN("default")))
+	int64_t n = 0;
+	if (!span_to_i64(call->args[1], &n))
+		local_error(call, "ERR value is not an integer or out of range");
+	else if (n < INT_MIN || n > INT_MAX)
+		local_error(call, "ERR value is out of range, value must between %d and %d",
+			INT_MIN, INT_MAX);
+	else if (n < 0 || (uint64_t)n + c->pool->opts->database >= LOCAL_DATABASES)
+		local_error(call, "ERR DB index is out of range");
+	else {
+		local_change_class(c, (uint32_t)n, c->resp);
 		answer_const(call, "+OK\r\n");
-	else if (call->n == 3)
-		local_error(call, "WRONGPASS invalid username-password pair or user is disabled.");
-	else
-		local_error(call, "ERR AUTH <password> called without any password configured for "
-				  "the default "
-				  "user. Are you sure your configuration is correct?");
-}
-
-static void run_reset(struct call *call)
-{
-	set_name(call->client, (struct span){0});
-	change_class(call->client, 0, 2);
-	answer_const(call, "+RESET\r\n");
-}
-
-/* ---- CLIENT -------------------------------------------------------------------------------- */
-
-static void run_client_id(struct call *call)
-{
-	struct answer a;
-	answer_begin(&a, call);
-	answer_int(&a, (int64_t)call->client->id);
-	answer_send(&a, call);
-}
-
-static void run_client_getname(struct call *call)
-{
-	struct answer a;
-	answer_begin(&a, call);
-	if (call->client->name != NULL)
-		answer_str(&a, call->client->name);
-	else
-		answer_null(&a);
-	answer_send(&a, call);
-}
-
-static void run_client_setname(struct call *call)
-{
-	if (!name_ok(call->args[2])) {
-		local_error(call, BAD_NAME);
-		return;
 	}
-	set_name(call->client, call->args[2]);
-	answer_const(call, "+OK\r\n");
-}
-
-static void run_client_info(struct call *call)
-{
-	const struct client *c = call->client;
-	char peer[128], here[128], line[512];
-	int n = snprintf(line, sizeof(line),
-		"id=%" PRIu64 " addr=%s laddr=%s fd=%d name=%s age=%" PRIu64
-		" idle=0 flags=N db=%u sub=0 psub=0 ssub=0 multi=-1 qbuf=%zu qbuf-free=0 "
-		"argv-mem=0 multi-mem=0 "
-		"obl=%zu oll=0 omem=0 tot-mem=0 events=r cmd=client|info user=default redir=-1 "
-		"resp=%u\n",
-		c->id, sock_peer(c->fd, peer, sizeof(peer)), sock_local(c->fd, here, sizeof(here)),
-		c->fd, c->name != NULL ? c->name : "",
-		(loop_now(&c->worker->loop) - c->since_ns) / NS_PER_S, c->database,
-		c->in != NULL ? chunk_len(c->in) : 0, sendq_held(&c->out), c->resp);
-	struct answer a;
-	answer_begin(&a, call);
-	answer_text(&a, span_of(line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1));
-	answer_send(&a, call);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
+/* Help texts and drawings are a node's: its own words, of its own version. */
+#define OF_A_NODE forward_any
+
 static void (*const local_by_id[CMD_COUNT])(struct call *) = {
-	[CMD_ID_PING] = run_ping,
-	[CMD_ID_ECHO] = run_echo,
-	[CMD_ID_QUIT] = run_quit,
-	[CMD_ID_TIME] = run_time,
-	[CMD_ID_ROLE] = run_role,
-	[CMD_ID_SELECT] = run_select,
-	[CMD_ID_HELLO] = run_hello,
-	[CMD_ID_AUTH] = run_auth,
-	[CMD_ID_RESET] = run_reset,
-	[CMD_ID_CLIENT_ID] = run_client_id,
-	[CMD_ID_CLIENT_GETNAME] = run_client_getname,
-	[CMD_ID_CLIENT_SETNAME] = run_client_setname,
-	[CMD_ID_CLIENT_INFO] = run_client_info,
-	[CMD_ID_INFO] = local_info,
+	[CMD_ID_ACL_CAT] = local_acl_cat,
+	[CMD_ID_ACL_GENPASS] = local_acl_genpass,
+	[CMD_ID_ACL_HELP] = OF_A_NODE,
+	[CMD_ID_ACL_WHOAMI] = local_acl_whoami,
+	[CMD_ID_ASKING] = no_cluster,
+	[CMD_ID_AUTH] = local_auth,
+	[CMD_ID_CLIENT_CACHING] = local_client_caching,
+	[CMD_ID_CLIENT_GETNAME] = local_client_getname,
+	[CMD_ID_CLIENT_GETREDIR] = local_client_getredir,
+	[CMD_ID_CLIENT_HELP] = OF_A_NODE,
+	[CMD_ID_CLIENT_ID] = local_client_id,
+	[CMD_ID_CLIENT_INFO] = local_client_info,
+	[CMD_ID_CLIENT_KILL] = local_client_kill,
+	[CMD_ID_CLIENT_LIST] = local_client_list,
+	[CMD_ID_CLIENT_NO_EVICT] = local_client_no_evict,
+	[CMD_ID_CLIENT_PAUSE] = local_client_pause,
+	[CMD_ID_CLIENT_REPLY] = local_client_reply,
+	[CMD_ID_CLIENT_SETINFO] = local_client_setinfo,
+	[CMD_ID_CLIENT_SETNAME] = local_client_setname,
+	[CMD_ID_CLIENT_TRACKING] = local_client_tracking,
+	[CMD_ID_CLIENT_TRACKINGINFO] = local_client_trackinginfo,
+	[CMD_ID_CLIENT_UNBLOCK] = local_client_unblock,
+	[CMD_ID_CLIENT_UNPAUSE] = local_client_unpause,
+	[CMD_ID_CLUSTER_COUNT_FAILURE_REPORTS] = no_cluster,
+	[CMD_ID_CLUSTER_COUNTKEYSINSLOT] = no_cluster,
+	[CMD_ID_CLUSTER_GETKEYSINSLOT] = no_cluster,
+	[CMD_ID_CLUSTER_HELP] = no_cluster,
+	[CMD_ID_CLUSTER_INFO] = no_cluster,
+	[CMD_ID_CLUSTER_KEYSLOT] = no_cluster,
+	[CMD_ID_CLUSTER_LINKS] = no_cluster,
+	[CMD_ID_CLUSTER_MYID] = no_cluster,
+	[CMD_ID_CLUSTER_NODES] = no_cluster,
+	[CMD_ID_CLUSTER_REPLICAS] = no_cluster,
+	[CMD_ID_CLUSTER_SHARDS] = no_cluster,
+	[CMD_ID_CLUSTER_SLAVES] = no_cluster,
+	[CMD_ID_CLUSTER_SLOTS] = no_cluster,
 	[CMD_ID_COMMAND] = local_command,
 	[CMD_ID_COMMAND_COUNT] = local_command_count,
 	[CMD_ID_COMMAND_GETKEYS] = local_command_getkeys,
+	[CMD_ID_COMMAND_HELP] = OF_A_NODE,
 	[CMD_ID_COMMAND_INFO] = local_command_info,
 	[CMD_ID_COMMAND_LIST] = local_command_list,
 	[CMD_ID_CONFIG_GET] = local_config_get,
+	[CMD_ID_ECHO] = run_echo,
+	[CMD_ID_HELLO] = local_hello,
+	[CMD_ID_INFO] = local_info,
+	[CMD_ID_LOLWUT] = OF_A_NODE,
+	[CMD_ID_PING] = run_ping,
+	[CMD_ID_QUIT] = run_quit,
+	[CMD_ID_READONLY] = no_cluster,
+	[CMD_ID_READWRITE] = no_cluster,
+	[CMD_ID_RESET] = local_reset,
+	[CMD_ID_ROLE] = run_role,
+	[CMD_ID_SELECT] = run_select,
+	[CMD_ID_TIME] = run_time,
 };
 
 void local_run(struct call *call)

@@ -8,6 +8,7 @@
 #include "router/core/client.h"
 #include "router/core/errors.h"
 #include "router/core/split.h"
+#include "router/core/stats.h"
 #include "router/core/worker.h"
 
 #define B(s) (1u << (s))
@@ -236,9 +237,11 @@ void request_forget_reply(struct request *r)
 static void count_answer(struct request *r)
 {
 	struct worker *w = r->pool->worker;
-	if (r->cmd != NULL)
-		hist_add(&w->m->family[r->cmd->family],
-			(loop_now(&w->loop) - r->born_ns) / NS_PER_US);
+	if (r->cmd == NULL)
+		return;
+	uint64_t usec = (loop_now(&w->loop) - r->born_ns) / NS_PER_US;
+	hist_add(&w->m->family[r->cmd->family], usec);
+	stats_called(w->stats, r->cmd, usec);
 }
 
 void request_answered(struct request *r)
@@ -259,6 +262,7 @@ static void answer_text(struct request *r, const struct text *t)
 		return;
 	}
 	request_forget_reply(r);
+	stats_failed(r->pool->worker->stats, r->cmd, t->at, t->len);
 	request_reply_bytes(r, (const uint8_t *)t->at, t->len);
 	request_answered(r);
 }
@@ -274,6 +278,8 @@ static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t typ
 	}
 	request_reply_bytes(r, bytes, n);
 	if (LIKELY(complete)) {
+		if (UNLIKELY(type == '-'))
+			stats_failed(r->pool->worker->stats, r->cmd, bytes, n);
 		request_answered(r);
 		request_part_left(r);
 	}

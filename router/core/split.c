@@ -142,6 +142,7 @@ static struct split *split_new(
 	s->nkeys = (uint32_t)nkeys;
 	s->order = NULL;
 	s->argument = 0;
+	s->merge = NULL;
 	s->question = NULL;
 	if (of_key != NULL) {
 		uint8_t *at = k->data + sizeof(struct split) + slots;
@@ -267,6 +268,15 @@ void split_broadcast(struct call *call, int64_t argument)
 	uint32_t n = (uint32_t)view_topology(call->client->pool->view)->nnodes;
 	struct request *r = ask_nodes(call, 0, n, DEADLINE_SLOW);
 	r->split->argument = argument;
+	answer_when_complete(r);
+}
+
+void split_collect(struct call *call, int64_t argument, void (*merge)(struct request *r))
+{
+	uint32_t n = (uint32_t)view_topology(call->client->pool->view)->nnodes;
+	struct request *r = ask_nodes(call, 0, n, DEADLINE_REQUEST);
+	r->split->argument = argument;
+	r->split->merge = merge;
 	answer_when_complete(r);
 }
 
@@ -453,6 +463,8 @@ void split_merge(struct request *r)
 			chunk_len(r->split->slots[0].reply), error != NULL);
 	else if (UNLIKELY(r->silent))
 		(void)0; /* nobody wants it */
+	else if (r->split->merge != NULL)
+		r->split->merge(r);
 	else if (error != NULL)
 		request_reply_bytes(r, chunk_bytes(error->reply), chunk_len(error->reply));
 	else if (r->cmd->policy == POLICY_ALL)

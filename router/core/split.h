@@ -28,6 +28,7 @@ struct split {
 	uint32_t nkeys;
 	const uint16_t *order; /* MGET: slot of each key */
 	int64_t argument;      /* of a broadcast: what its merging needs to know */
+	void (*merge)(struct request *r); /* split_collect(); else NULL */
 	struct foreign_name
 		*question; /* asked by the router for itself; the client sees nothing of it */
 	struct slot slots[];
@@ -38,6 +39,12 @@ struct split {
  */
 struct call;
 void split_broadcast(struct call *call, int64_t argument);
+
+/*
+ * The call's arguments to every node, and `merge` makes the reply of what they answer, some of them
+ * perhaps with errors.  Deadline: request.
+ */
+void split_collect(struct call *call, int64_t argument, void (*merge)(struct request *r));
 
 /* The request, its arguments written anew, to one node; scan_merge() makes the reply. */
 void split_ask(struct call *call, uint32_t node);

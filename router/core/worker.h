@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "base/mailbox.h"
 #include "base/slab.h"
 #include "router/core/client.h"
@@ -67,6 +68,7 @@ struct worker_pool {
 	struct upstream_set upstreams;
 	struct request_due due[DEADLINE_COUNT];
 	struct user_set *users; /* a reference; never NULL */
+	struct log_rate login_complaints;
 	struct pause pause;
 	struct event pause_timer;
 };
