@@ -140,10 +140,18 @@ static void merge_concat(struct request *r)
 			put(r, rest.ptr, rest.len);
 }
 
+/* Verbatim strings of RESP3 tell their kind first: "txt:". */
+static struct span bare_text(const struct slot *s, struct span text)
+{
+	size_t kind = whole(s).ptr[0] == '=' && text.len >= 4 ? 4 : 0;
+	return span_of(text.ptr + kind, text.len - kind);
+}
+
 /* Text for people: each node's under its name. */
 static void merge_text(struct request *r)
 {
-	size_t total = 0;
+	bool verbatim = whole(&r->split->slots[0]).ptr[0] == '=';
+	size_t total = verbatim ? strlen("txt:") : 0;
 	struct span text;
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		const struct slot *s = &r->split->slots[i];
@@ -152,13 +160,16 @@ static void merge_text(struct request *r)
 			return;
 		}
 		total += strlen("# node \n\n") + strlen(view_node_name(r->view, s->part.node)) +
-			 text.len;
+			 bare_text(s, text).len;
 	}
-	put_head(r, '$', (int64_t)total);
+	put_head(r, verbatim ? '=' : '$', (int64_t)total);
+	if (verbatim)
+		put(r, "txt:", strlen("txt:"));
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		const struct slot *s = &r->split->slots[i];
 		const char *name = view_node_name(r->view, s->part.node);
 		(void)elem_bulk(whole(s), &text);
+		text = bare_text(s, text);
 		put(r, "# node ", strlen("# node "));
 		put(r, name, strlen(name));
 		put(r, "\n", 1);
