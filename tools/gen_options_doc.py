@@ -41,6 +41,7 @@ range is refused.
 | share | in percent: `20%`, `12.5%` |
 | bool | `true`, `yes`, `on`; `false`, `no`, `off` |
 | address | `host:port`, `[v6]:port`, `unix:/path`; port 0 takes a free one |
+| mode | in octal, as chmod takes it: `660` |
 | name | 1 to 128 of `A-Z a-z 0-9 . _ : - [ ] / %` |
 """
 

@@ -32,6 +32,15 @@ struct conf_limits {
 	uint64_t memory;               /* bytes */
 	uint64_t bulk;                 /* bytes */
 	uint64_t idle_timeout_ns;      /* 0: never */
+	uint64_t proxy_header_ns;
+};
+
+/* When a silent peer is taken for dead; 0: never for that reason. */
+struct conf_keepalive {
+	uint64_t idle_ns;
+	uint64_t interval_ns;
+	uint32_t count;
+	uint64_t user_timeout_ns;
 };
 
 struct conf_node {
@@ -48,6 +57,7 @@ struct conf_pool {
 	enum conf_protocol protocol;
 	struct addr *listen; /* owned array */
 	size_t nlisten;
+	bool proxy_protocol;     /* clients of all its listeners begin with a PROXY header */
 	struct conf_node *nodes; /* owned array, in the order given */
 	size_t nnodes;
 	uint32_t ring_points;
@@ -68,6 +78,9 @@ struct conf_pool {
 	uint32_t private_per_node;
 	uint64_t private_idle_ns;
 	uint32_t queue;
+	uint64_t resolve_ns;
+	uint64_t resolve_pause_ns;
+	struct conf_keepalive keepalive; /* of connections to nodes */
 };
 
 struct conf {
@@ -80,7 +93,10 @@ struct conf {
 	enum log_level log_level;
 	struct conf_limits limits;
 	uint64_t drain_timeout_ns;
-	struct conf_pool *pools; /* owned array */
+	uint64_t resolve_wait_ns;        /* at start */
+	struct conf_keepalive keepalive; /* of clients */
+	uint32_t unix_socket_mode;       /* 0: what the umask leaves */
+	struct conf_pool *pools;         /* owned array */
 	size_t npools;
 	bool test_only; /* -t */
 };

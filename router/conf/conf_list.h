@@ -26,6 +26,19 @@ X(ROUTER, LOG_LEVEL, "log_level", log_level, "info", "", "", "",
 	"The most detailed lines that are logged.")
 X(ROUTER, TIME, "drain_timeout", drain_timeout_ns, "30s", "0", "60m", "",
 	"How long a stopping router lets clients finish what is outstanding.")
+X(ROUTER, TIME, "resolve_wait", resolve_wait_ns, "2s", "0", "60m", "",
+	"How long a starting router waits for nodes' names to be looked up before it serves without them.")
+X(ROUTER, MODE, "unix_socket_mode", unix_socket_mode, "0", "0", "777", "",
+	"Permissions of the files of unix sockets that are listened on, in octal; 0: what the umask leaves.")
+X(ROUTER, TIME, "tcp.keepalive_idle", keepalive.idle_ns, "60s", "0", "540m", "",
+	"A client that is silent for so long is asked by TCP whether it is there; 0: it is not.")
+X(ROUTER, TIME, "tcp.keepalive_interval", keepalive.interval_ns, "10s", "1s", "540m", "",
+	"Pause between two such questions.")
+X(ROUTER, U32, "tcp.keepalive_count", keepalive.count, "6", "1", "127", "questions",
+	"Questions without an answer after which a client is gone, unless tcp.user_timeout says when.")
+X(ROUTER, TIME, "tcp.user_timeout", keepalive.user_timeout_ns, "120s", "0", "1440m", "",
+	"A client that has acknowledged nothing sent to it for so long is gone, one that takes nothing too; 0: after "
+	"what the kernel does by itself.")
 X(ROUTER, U32, "limits.clients", limits.clients, "50000", "1", "1000000", "clients",
 	"Clients connected at a time; the next one is refused with an error.")
 X(ROUTER, SIZE, "limits.client_output_buffer", limits.client_output_buffer, "64mb", "1kb", "64gb", "",
@@ -37,6 +50,8 @@ X(ROUTER, SIZE, "limits.memory", limits.memory, "2gb", "1mb", "1024gb", "",
 	"Bytes in buffers of all clients and nodes; beyond it requests are answered -OVERLOADED.")
 X(ROUTER, TIME, "limits.idle_timeout", limits.idle_timeout_ns, "0", "0", "10080m", "",
 	"A client without a request for so long is closed; 0: never.")
+X(ROUTER, TIME, "limits.proxy_header", limits.proxy_header_ns, "5s", "1ms", "60m", "",
+	"Behind a load balancer that speaks the PROXY protocol: a client whose header is not there after this is closed.")
 X(ROUTER, U32, "limits.pipeline", limits.pipeline, "1024", "1", "1000000", "requests",
 	"Requests of one client that may be outstanding; then it is not read until a reply is complete.")
 X(ROUTER, SIZE, "limits.bulk", limits.bulk, "4mb", "1kb", "64gb", "",
@@ -52,6 +67,8 @@ X(POOL, ON_FAILURE, "on_failure", on_failure, "fail_fast", "", "", "",
 	"What becomes of the keys of a node that is down.")
 X(POOL, BOOL, "sole_router", sole_router, "false", "", "", "",
 	"This router is the only one in front of these nodes, so it may decide alone.")
+X(POOL, BOOL, "proxy_protocol", proxy_protocol, "false", "", "", "",
+	"Clients of this pool come through load balancers and begin with a PROXY protocol header, version 2.")
 X(POOL, U32, "ring.points", ring_points, "512", "1", "100000", "points",
 	"Points on the ring of a node of weight 1; all routers of a fleet need the same number.")
 X(POOL, TAG, "ring.hash_tag", ring_hash_tag, "{}", "", "", "",
@@ -82,3 +99,16 @@ X(POOL, TIME, "upstream.private_idle", private_idle_ns, "60s", "1ms", "1440m", "
 X(POOL, U32, "upstream.queue", queue, "8192", "1", "10000000", "requests",
 	"Requests that a worker holds for a node that is not connected or does not answer; beyond it "
 	"-OVERLOADED.")
+X(POOL, TIME, "upstream.resolve", resolve_ns, "30s", "10ms", "1440m", "",
+	"A node's name is looked up this often, and whenever a connect to it begins.")
+X(POOL, TIME, "upstream.resolve_pause", resolve_pause_ns, "1s", "1ms", "60m", "",
+	"Between two look-ups of one name is at least this, whatever happens.")
+X(POOL, TIME, "upstream.keepalive_idle", keepalive.idle_ns, "10s", "0", "540m", "",
+	"A node that is silent for so long is asked by TCP whether it is there; 0: it is not.")
+X(POOL, TIME, "upstream.keepalive_interval", keepalive.interval_ns, "3s", "1s", "540m", "",
+	"Pause between two such questions.")
+X(POOL, U32, "upstream.keepalive_count", keepalive.count, "3", "1", "127", "questions",
+	"Questions without an answer after which a node's connection is lost, unless upstream.user_timeout says when.")
+X(POOL, TIME, "upstream.user_timeout", keepalive.user_timeout_ns, "10s", "0", "1440m", "",
+	"A connection whose node has acknowledged nothing sent to it for so long is lost; 0: after what the kernel does "
+	"by itself.")

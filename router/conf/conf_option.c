@@ -21,6 +21,7 @@
 
 #define C_TYPE_U32 uint32_t
 #define C_TYPE_THREADS uint32_t
+#define C_TYPE_MODE uint32_t
 #define C_TYPE_SIZE uint64_t
 #define C_TYPE_TIME uint64_t
 #define C_TYPE_PERCENT double
@@ -95,6 +96,7 @@ static const struct type_ops {
 } type_ops[CONF_TYPE_COUNT] = {
 	[CONF_U32] = {WIDTH_32, "a whole number", NULL, conf_read_count, conf_show_count},
 	[CONF_THREADS] = {WIDTH_32, "a whole number", NULL, read_threads, conf_show_count},
+	[CONF_MODE] = {WIDTH_32, "a mode", "660", conf_read_mode, conf_show_mode},
 	[CONF_SIZE] = {WIDTH_64, "a size", "16kb, 64mb or 2gb", conf_read_size, conf_show_size},
 	[CONF_TIME] = {WIDTH_64, "a time", "250ms, 1s or 2m", conf_read_time, conf_show_time},
 	[CONF_PERCENT] = {WIDTH_SHARE, "a share", "20%", conf_read_percent, conf_show_percent},

@@ -21,6 +21,7 @@ enum conf_scope { CONF_ROUTER, CONF_POOL };
 enum conf_type {
 	CONF_U32,
 	CONF_THREADS,
+	CONF_MODE,
 	CONF_SIZE,
 	CONF_TIME,
 	CONF_PERCENT,

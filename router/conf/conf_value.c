@@ -56,6 +56,27 @@ void conf_show_count(uint64_t v, char buf[CONF_VALUE_MAX])
 	(void)snprintf(buf, CONF_VALUE_MAX, "%" PRIu64, v);
 }
 
+int conf_read_mode(struct span s, uint64_t *ret)
+{
+	uint64_t v = 0;
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] < '0' || s.ptr[i] > '7')
+			return RW_ESYNTAX;
+		if (v > UINT64_MAX >> 3)
+			return RW_ERANGE;
+		v = v << 3 | (uint64_t)(s.ptr[i] - '0');
+	}
+	if (s.len == 0)
+		return RW_ESYNTAX;
+	*ret = v;
+	return 0;
+}
+
+void conf_show_mode(uint64_t v, char buf[CONF_VALUE_MAX])
+{
+	(void)snprintf(buf, CONF_VALUE_MAX, "%" PRIo64, v);
+}
+
 static int read_scaled(struct span s, const struct unit *units, size_t n, uint64_t *ret)
 {
 	size_t digits = count_digits(s);

@@ -23,6 +23,10 @@
 int conf_read_count(struct span s, uint64_t *ret) MUST_CHECK;
 void conf_show_count(uint64_t v, char buf[CONF_VALUE_MAX]);
 
+/* Permissions of a file: octal, 660 or 0660. */
+int conf_read_mode(struct span s, uint64_t *ret) MUST_CHECK;
+void conf_show_mode(uint64_t v, char buf[CONF_VALUE_MAX]);
+
 /* Bytes: 4096, 16kb, 64mb, 2gb; a kb is 1024, in any case of letters. */
 int conf_read_size(struct span s, uint64_t *ret) MUST_CHECK;
 void conf_show_size(uint64_t v, char buf[CONF_VALUE_MAX]);

@@ -8,6 +8,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,19 +125,37 @@ static void on_other(struct evhttp_request *req, void *arg)
 	evhttp_send_error(req, HTTP_NOTFOUND, NULL);
 }
 
+static void on_accept_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)evconnlistener_enable(arg);
+}
+
+/* Without file descriptors the listening socket stays readable: a pause, or the loop would spin. */
+static void on_accept_error(struct evconnlistener *l, void *arg)
+{
+	static const struct timeval pause = {.tv_usec = 100 * 1000};
+	(void)arg;
+	(void)evconnlistener_disable(l);
+	(void)event_base_once(
+		evconnlistener_get_base(l), -1, EV_TIMEOUT, on_accept_again, l, &pause);
+}
+
 int admin_start(struct control *ctl)
 {
 	struct sockaddr_any where;
 	if (!ctl->conf->admin_given)
 		return 0;
 	int r = sock_resolve(&where, &ctl->conf->admin);
-	int fd = r == 0 ? sock_listen(&where, 64) : r;
+	int fd = r == 0 ? sock_listen_mode(&where, 64, ctl->conf->unix_socket_mode) : r;
 	if (fd < 0) {
 		log_error("admin", "cannot listen", "address=%s why=\"%s\"", ctl->conf->admin.text,
 			rw_strerror(fd));
 		return EXIT_CODE_BIND;
 	}
 	(void)sock_local(fd, ctl->admin_address, sizeof(ctl->admin_address));
+	sock_file_note(&ctl->admin_file, fd);
 	ctl->http = evhttp_new(ctl->base);
 	CHECK(ctl->http != NULL);
 	evhttp_set_allowed_methods(ctl->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
@@ -149,12 +168,15 @@ int admin_start(struct control *ctl)
 	CHECK(evhttp_set_cb(ctl->http, "/healthz", on_healthz, ctl) == 0);
 	CHECK(evhttp_set_cb(ctl->http, "/readyz", on_readyz, ctl) == 0);
 	evhttp_set_gencb(ctl->http, on_other, ctl);
-	CHECK(evhttp_accept_socket(ctl->http, fd) == 0);
+	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(ctl->http, fd);
+	CHECK(bound != NULL);
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	return 0;
 }
 
 void admin_stop(struct control *ctl)
 {
+	sock_file_remove(&ctl->admin_file);
 	if (ctl->http != NULL)
 		evhttp_free(ctl->http);
 	ctl->http = NULL;

@@ -142,6 +142,16 @@ static void on_tidy(evutil_socket_t fd, short what, void *arg)
 
 /* ---- pools and workers --------------------------------------------------------------------- */
 
+struct sock_life life_of(const struct conf_keepalive *k)
+{
+	return (struct sock_life){
+		.idle_ns = k->idle_ns,
+		.interval_ns = k->interval_ns,
+		.count = k->count,
+		.unacked_ns = k->user_timeout_ns,
+	};
+}
+
 static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 {
 	*o = (struct pool_opts){
@@ -161,6 +171,8 @@ static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 				.retries = c->retry_reads,
 				.retry_share = c->retry_budget,
 				.preconnect = c->preconnect,
+				.life = life_of(&c->keepalive),
+				.resolve_pause_ns = c->resolve_pause_ns,
 			},
 	};
 }
@@ -191,14 +203,12 @@ static int make_fleet(struct control *ctl, size_t p)
 {
 	const struct conf_pool *c = &ctl->conf->pools[p];
 	struct topology *t = NULL;
-	size_t bad = 0;
 	int r = make_topology(&t, c);
 	if (r == 0)
-		r = fleet_new(&ctl->fleets[p], t, NULL, ctl->nworkers, &bad);
-	if (r != 0)
-		log_error("control", "pool can't be served",
-			"pool=%s node=%s address=%s why=\"%s\"", c->name, c->nodes[bad].name,
-			c->nodes[bad].address.text, rw_strerror(r));
+		ctl->fleets[p] = fleet_new(t, NULL, ctl->nworkers);
+	else
+		log_error("control", "pool can't be served", "pool=%s why=\"%s\"", c->name,
+			rw_strerror(r));
 	topology_unref(t);
 	return r == 0 ? 0 : EXIT_CODE_CONF;
 }
@@ -235,19 +245,20 @@ static uint16_t first_port(const struct control *ctl)
 static void fill_facts(struct control *ctl)
 {
 	ctl->limits = (struct worker_limits){
-		.clients = ctl->conf->limits.clients,
+		.clients = ctl->max_clients,
 		.pipeline = ctl->conf->limits.pipeline,
 		.output = ctl->conf->limits.client_output_buffer,
 		.request_size = ctl->conf->limits.request_size,
 		.memory = ctl->conf->limits.memory,
 		.idle_timeout_ns = ctl->conf->limits.idle_timeout_ns,
+		.proxy_header_ns = ctl->conf->limits.proxy_header_ns,
 	};
 	ctl->facts = (struct router_facts){
 		.version = RINGWAY_VERSION,
 		.started_wall_ms = clock_wall_ms(),
 		.started_ns = clock_ns(),
 		.port = first_port(ctl),
-		.max_clients = ctl->conf->limits.clients,
+		.max_clients = ctl->max_clients,
 		.nworkers = ctl->nworkers,
 		.blocks = ctl->blocks,
 		.nblocks = ctl->nworkers + 1,
@@ -264,11 +275,19 @@ static int make_worker(struct control *ctl, size_t i)
 		.facts = &ctl->facts,
 		.workers = ctl->workers,
 		.metrics = ctl->blocks[i],
-		.listener = {.arg = ctl, .drained = on_worker_drained, .acked = on_worker_acked},
+		.listener =
+			{
+				.arg = ctl,
+				.drained = on_worker_drained,
+				.acked = on_worker_acked,
+				.attempt = names_on_attempt,
+			},
 	};
 	int r = worker_new(&ctl->workers[i], &o);
 	for (uint32_t p = 0; r == 0 && p < ctl->conf->npools; p++)
 		worker_publish(ctl->workers[i], p, fleet_ref(ctl->fleets[p]));
+	if (r == 0)
+		names_tell(ctl, ctl->workers[i]);
 	if (r == 0)
 		r = worker_start(ctl->workers[i]);
 	if (r != 0)
@@ -346,7 +365,9 @@ static int serve(struct control *ctl)
 		r = admin_start(ctl);
 	if (r != 0)
 		return r;
+	descriptors_start(ctl);
 	fill_facts(ctl);
+	names_start(ctl);
 	r = start_workers(ctl);
 	if (r == 0 && ready_announce(ctl) != 0)
 		r = EXIT_CODE_CONF;
@@ -364,6 +385,7 @@ static int serve(struct control *ctl)
 
 static void control_fini(struct control *ctl)
 {
+	names_stop(ctl);
 	admin_stop(ctl);
 	acceptor_stop(ctl);
 	free(ctl->listeners);

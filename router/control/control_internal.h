@@ -12,16 +12,20 @@
 #include "base/mailbox.h"
 #include "router/conf/conf.h"
 #include "router/core/worker.h"
+#include "router/io/resolver.h"
 #include "router/metrics/metrics.h"
 
 struct evhttp;
+struct name;
 struct control;
 
 struct listener {
 	struct control *control; /* borrowed */
 	int fd;
 	uint32_t pool;
-	bool is_unix;
+	bool behind_proxy;
+	struct sock_file file;
+	struct log_rate complaints;
 	char address[300]; /* where it really listens */
 	struct event accept_event;
 	struct event retry_timer;
@@ -41,6 +45,7 @@ struct control {
 	struct listener *listeners;
 	size_t nlisteners;
 	uint64_t next_client_id;
+	uint32_t max_clients; /* limits.clients, or what file descriptors allow */
 	int reserve_fd; /* given up for a moment to refuse a client when file descriptors run out */
 	struct mailbox inbox;
 	struct event inbox_event;
@@ -48,16 +53,36 @@ struct control {
 	struct event drain_timer;
 	struct event tidy_timer;
 	uint64_t tidy_peak;
+	struct resolver *resolver;
+	LIST_HEAD(, name) names;
+	struct event names_timer;
 	size_t drained;
 	bool draining;
 	bool stopping;
 	struct evhttp *http;
+	struct sock_file admin_file;
 	char admin_address[300];
 };
+
+struct sock_life life_of(const struct conf_keepalive *k);
 
 /* acceptor.c: 0 or an exit code, the reason logged. */
 int acceptor_start(struct control *ctl);
 void acceptor_stop(struct control *ctl);
+
+/*
+ * names.c: where the names of nodes lead.  names_start() waits for the first answers, but no longer
+ * than resolve_wait; names_update() after fleets were exchanged; names_tell() for a new worker.
+ * names_on_attempt() is called on workers' threads.
+ */
+void names_start(struct control *ctl);
+void names_update(struct control *ctl);
+void names_tell(const struct control *ctl, struct worker *w);
+void names_on_attempt(void *arg, struct server *s);
+void names_stop(struct control *ctl);
+
+/* descriptors.c: as many file descriptors as the process may have, and how many clients that is. */
+void descriptors_start(struct control *ctl);
 
 /* admin.c */
 int admin_start(struct control *ctl);

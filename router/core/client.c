@@ -11,8 +11,10 @@
 
 #include "base/check.h"
 #include "base/err.h"
+#include "router/core/client_show.h"
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
+#include "router/core/origin.h"
 #include "router/core/stats.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
@@ -45,7 +47,7 @@ static void watch(struct client *c, short what)
 	(void)event_add(&c->io, NULL);
 }
 
-void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
+struct client *client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
 {
 	struct client *c = slab_take(&w->client_slab);
 	memset(c, 0, sizeof(*c));
@@ -65,6 +67,7 @@ void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id)
 	metric_add(w->m, M_CLIENTS, 1);
 	gate_reset(c);
 	watch(c, EV_READ);
+	return c;
 }
 
 void client_free(struct client *c)
@@ -189,9 +192,11 @@ void client_close(struct client *c, const char *why)
 	struct worker *w = c->worker;
 	if (c->dead)
 		return;
-	log_debug("client", "closed", "id=%llu why=\"%s\" outstanding=%u",
-		(unsigned long long)c->id, why, c->outstanding);
+	char peer[CLIENT_ADDRESS_MAX];
+	log_debug("client", "closed", "id=%llu peer=%s why=\"%s\" outstanding=%u",
+		(unsigned long long)c->id, client_peer(c, peer, sizeof(peer)), why, c->outstanding);
 	c->dead = true;
+	origin_free(c);
 	(void)event_del(&c->io);
 	(void)close(c->fd);
 	struct request *r;
@@ -578,6 +583,17 @@ static void end_of_input(struct client *c)
 		client_finish(c); /* half closed: it still gets its replies */
 }
 
+/* What a load balancer says first.  Nothing is kept of a client before that is complete. */
+static bool skip_preface(struct client *c, struct input *in)
+{
+	size_t used;
+	if (!origin_take(c, in->at, in->n, &used))
+		return false;
+	in->at += used;
+	in->n -= used;
+	return true;
+}
+
 static void on_readable(struct client *c)
 {
 	size_t room;
@@ -596,6 +612,8 @@ static void on_readable(struct client *c)
 	heard_of(c);
 	metric_add(c->worker->m, M_CLIENT_READ_BYTES, (uint64_t)n);
 	in.n += (size_t)n;
+	if (UNLIKELY(c->origin != NULL) && !skip_preface(c, &in))
+		return;
 	client_take(c, &in);
 }
 

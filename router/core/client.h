@@ -34,6 +34,7 @@
 
 struct worker;
 struct user;
+struct origin;
 
 /* What keeps a client from being served like all others; gate.h. */
 enum client_special {
@@ -73,15 +74,16 @@ struct client {
 	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
 	bool logged_in : 1;
 	bool no_evict : 1; /* CLIENT NO-EVICT; only shown */
-	const char *doom; /* why it is closed at the end of the turn; NULL: it is not */
-	struct chunk *in; /* owned: an unfinished request; NULL: none */
+	const char *doom;  /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in;  /* owned: an unfinished request; NULL: none */
 	struct sendq out;
-	size_t held;    /* reply bytes waiting in requests */
-	size_t biggest; /* largest reply that is buffered now */
-	char *name;     /* owned; CLIENT SETNAME; NULL: none */
-	char *lib_name; /* owned; CLIENT SETINFO; NULL: none */
-	char *lib_ver;  /* owned */
-	const struct user *user;    /* the pool's present set's; never NULL */
+	size_t held;             /* reply bytes waiting in requests */
+	size_t biggest;          /* largest reply that is buffered now */
+	char *name;              /* owned; CLIENT SETNAME; NULL: none */
+	char *lib_name;          /* owned; CLIENT SETINFO; NULL: none */
+	char *lib_ver;           /* owned */
+	struct origin *origin;   /* owned; origin.h; NULL: the socket's other end is the client */
+	const struct user *user; /* the pool's present set's; never NULL */
 	const struct cmd *last_cmd; /* NULL: none, or unknown */
 	uint64_t since_ns;
 	uint64_t read_ns; /* last heard of */
@@ -92,7 +94,7 @@ TAILQ_HEAD(client_list, client);
 STAILQ_HEAD(client_queue, client);
 
 /* Takes the socket over. */
-void client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id);
+struct client *client_new(struct worker *w, struct worker_pool *pool, int fd, uint64_t id);
 
 /*
  * Closes at once; outstanding requests are abandoned.  The memory goes at the end of the turn.

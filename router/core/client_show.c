@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "router/core/client.h"
+#include "router/core/origin.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
 
@@ -70,6 +71,12 @@ const char *client_local(const struct client *c, char *buf, size_t size)
 /* A client of a unix socket has no address of its own: it is shown with the listener's. */
 const char *client_peer(const struct client *c, char *buf, size_t size)
 {
+	const char *origin = origin_peer(c);
+	if (origin != NULL) {
+		(void)snprintf(buf, size, "%s", origin);
+		(void)unix_as_redis(buf, size);
+		return buf;
+	}
 	if (strchr(client_local(c, buf, size), '/') != NULL)
 		return buf;
 	(void)snprintf(buf, size, "?");

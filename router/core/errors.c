@@ -83,6 +83,12 @@ static void add_why(struct text *t, const struct request *r, enum up_why why)
 	case UP_WHY_QUEUE_FULL:
 		add(t, "queue full");
 		return;
+	case UP_WHY_UNRESOLVED:
+		add(t, "name does not resolve");
+		return;
+	case UP_WHY_NO_FDS:
+		add(t, "the router is out of file descriptors");
+		return;
 	case UP_WHY_NONE:
 	case UP_WHY_COUNT:
 		break;

@@ -55,7 +55,7 @@ static void tell_failed(const struct client *c, struct span user)
 	if (!log_rate_pass(rate, loop_now(&c->worker->loop), NS_PER_S, &dropped))
 		return;
 	log_warn("auth", "login failed", "pool=%s id=%" PRIu64 " peer=%s user=%s not_told=%u",
-		c->pool->opts->name, c->id, sock_peer(c->fd, peer, sizeof(peer)),
+		c->pool->opts->name, c->id, client_peer(c, peer, sizeof(peer)),
 		log_quote(who, sizeof(who), user.ptr, user.len), dropped);
 }
 

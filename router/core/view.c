@@ -59,6 +59,13 @@ void view_free(struct upstream_set *set, struct view *v)
 	free(v);
 }
 
+void upstream_set_move(struct upstream_set *set, const struct server *s, struct addresses *where)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (set->v[i].up->server == s)
+			upstream_move(set->v[i].up, addresses_ref(where));
+}
+
 void upstream_set_fini(struct upstream_set *set)
 {
 	CHECK(set->n == 0);

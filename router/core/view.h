@@ -46,6 +46,8 @@ struct upstream_set {
 struct view *view_new(struct upstream_set *set, struct fleet *f);
 /* No request may be in flight. */
 void view_free(struct upstream_set *set, struct view *v);
+/* The server's name leads there now; another reference is taken. */
+void upstream_set_move(struct upstream_set *set, const struct server *s, struct addresses *where);
 void upstream_set_fini(struct upstream_set *set);
 
 static inline const struct topology *view_topology(const struct view *v)

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "router/core/foreign.h"
+#include "router/core/origin.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
 
@@ -19,7 +20,15 @@
 
 /* ---- letters ------------------------------------------------------------------------------- */
 
-enum mail_kind { MAIL_CLIENT, MAIL_FLEET, MAIL_USERS, MAIL_DRAIN, MAIL_CLOSE, MAIL_STOP };
+enum mail_kind {
+	MAIL_CLIENT,
+	MAIL_FLEET,
+	MAIL_USERS,
+	MAIL_MOVE,
+	MAIL_DRAIN,
+	MAIL_CLOSE,
+	MAIL_STOP
+};
 
 struct mail {
 	struct letter letter; /* first */
@@ -30,6 +39,9 @@ struct mail {
 	uint64_t id;
 	struct fleet *fleet;
 	struct user_set *users;
+	struct server *server;
+	struct addresses *where;
+	bool behind_proxy;
 };
 
 static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *f);
@@ -54,9 +66,19 @@ static void close_clients(struct worker *w)
 
 static void take_client(struct worker *w, const struct mail *m)
 {
-	client_new(w, &w->pools[m->pool], m->fd, m->id);
+	struct client *c = client_new(w, &w->pools[m->pool], m->fd, m->id);
+	if (m->behind_proxy)
+		origin_expect(c);
 	if (w->draining)
-		client_close(TAILQ_LAST(&w->clients, client_list), "the router stops");
+		client_close(c, "the router stops");
+}
+
+static void take_move(struct worker *w, struct mail *m)
+{
+	for (size_t i = 0; i < w->opts.npools; i++)
+		upstream_set_move(&w->pools[i].upstreams, m->server, m->where);
+	server_unref(m->server);
+	addresses_unref(m->where);
 }
 
 static void open_mail(struct letter *l)
@@ -72,6 +94,9 @@ static void open_mail(struct letter *l)
 		break;
 	case MAIL_USERS:
 		gate_adopt_users(&w->pools[m->pool], m->users);
+		break;
+	case MAIL_MOVE:
+		take_move(w, m);
 		break;
 	case MAIL_DRAIN:
 		start_drain(w);
@@ -96,12 +121,13 @@ static struct mail *mail_new(struct worker *w, enum mail_kind kind)
 	return m;
 }
 
-void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id)
+void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id, bool behind_proxy)
 {
 	struct mail *m = mail_new(w, MAIL_CLIENT);
 	m->pool = pool;
 	m->fd = fd;
 	m->id = id;
+	m->behind_proxy = behind_proxy;
 	atomic_fetch_add_explicit(&w->nclients, 1, memory_order_relaxed);
 	mailbox_post(&w->inbox, &m->letter);
 }
@@ -119,6 +145,14 @@ void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *user
 	struct mail *m = mail_new(w, MAIL_USERS);
 	m->pool = pool;
 	m->users = users;
+	mailbox_post(&w->inbox, &m->letter);
+}
+
+void worker_move(struct worker *w, struct server *server, struct addresses *where)
+{
+	struct mail *m = mail_new(w, MAIL_MOVE);
+	m->server = server;
+	m->where = where;
 	mailbox_post(&w->inbox, &m->letter);
 }
 
@@ -191,6 +225,14 @@ static void retire_views(struct worker_pool *p)
 	}
 	if (!older_in_flight(p))
 		tell_acked(p);
+}
+
+static void on_attempt(struct upstream_env *env, struct server *s)
+{
+	const struct worker_listener *l =
+		&CONTAINER_OF(env, struct worker, upstream)->opts.listener;
+	if (l->attempt != NULL)
+		l->attempt(l->arg, s);
 }
 
 static void preconnect(struct worker_pool *p)
@@ -463,6 +505,7 @@ int worker_new(struct worker **ret, const struct worker_opts *opts)
 	w->upstream.loop = &w->loop;
 	w->upstream.ops = &request_upstream_ops;
 	w->upstream.worker = opts->index;
+	w->upstream.attempt = on_attempt;
 	rng_seed(&w->upstream.rng, clock_ns() + opts->index);
 	rng_seed(&w->rng, clock_ns() ^ (opts->index << 32));
 	lists_init(w);

@@ -46,6 +46,7 @@ struct worker_limits {
 	uint64_t request_size;
 	uint64_t memory;          /* bytes of all workers' buffers */
 	uint64_t idle_timeout_ns; /* 0: never */
+	uint64_t proxy_header_ns; /* to the end of a load balancer's header */
 };
 
 /* Requests from this size on are large: their clients wait first when memory is short. */
@@ -93,6 +94,8 @@ struct worker_listener {
 	void (*drained)(void *arg, size_t worker);
 	/* Every request routed by an older state is answered, or its node connection closed. */
 	void (*acked)(void *arg, size_t worker, uint32_t pool, uint64_t epoch, uint32_t phase);
+	/* A connect to a server with a name begins. */
+	void (*attempt)(void *arg, struct server *s);
 };
 
 struct worker_opts {
@@ -101,7 +104,8 @@ struct worker_opts {
 	const struct pool_opts *pools;
 	size_t npools;
 	const struct router_facts *facts;
-	struct worker *const *workers; /* all of them, facts->nworkers; complete before clients come */
+	struct worker *const
+		*workers; /* all of them, facts->nworkers; complete before clients come */
 	struct metric_block *metrics;
 	struct worker_listener listener;
 };
@@ -149,11 +153,14 @@ int worker_start(struct worker *w) MUST_CHECK;
 void worker_join(struct worker *w);
 void worker_free(struct worker *w);
 
-/* Letters; any thread.  The fd and the fleet reference are handed over. */
-void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id);
+/* Letters; any thread.  The fd and references are handed over.  behind_proxy: the client begins with
+ * a header of the PROXY protocol. */
+void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id, bool behind_proxy);
 void worker_publish(struct worker *w, uint32_t pool, struct fleet *f);
 /* The users of a pool; before the first it has none but `default`, without a password. */
 void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *users);
+/* The server's name leads there now. */
+void worker_move(struct worker *w, struct server *server, struct addresses *where);
 void worker_drain(struct worker *w);
 void worker_close_clients(struct worker *w);
 void worker_stop(struct worker *w);

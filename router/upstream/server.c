@@ -7,21 +7,17 @@
 
 #include "base/check.h"
 
-static int server_new(struct server **ret, const struct addr *a, size_t workers)
+static struct server *server_new(const struct addr *a, size_t workers)
 {
 	struct server *s = calloc(1, sizeof(*s));
 	CHECK(s != NULL);
-	int r = sock_resolve(&s->where, a);
-	if (r != 0) {
-		free(s);
-		return r;
-	}
 	atomic_init(&s->refs, 1);
 	s->address = *a;
+	if (addresses_of_literal(&s->fixed, a) != 0)
+		s->fixed = NULL;
 	s->workers = workers;
 	s->blocks = node_blocks_new(workers);
-	*ret = s;
-	return 0;
+	return s;
 }
 
 struct server *server_ref(struct server *s)
@@ -35,6 +31,7 @@ void server_unref(struct server *s)
 	/* acq_rel: whoever frees sees every other owner's last use */
 	if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	addresses_unref(s->fixed);
 	node_blocks_free(s->blocks);
 	free(s);
 }
@@ -47,8 +44,7 @@ static struct server *find_server(const struct fleet *f, const struct addr *a)
 	return NULL;
 }
 
-int fleet_new(struct fleet **ret, struct topology *t, const struct fleet *before, size_t workers,
-	size_t *ret_bad)
+struct fleet *fleet_new(struct topology *t, const struct fleet *before, size_t workers)
 {
 	struct fleet *f = calloc(1, sizeof(*f));
 	CHECK(f != NULL);
@@ -58,19 +54,10 @@ int fleet_new(struct fleet **ret, struct topology *t, const struct fleet *before
 	CHECK(f->servers != NULL);
 	for (size_t i = 0; i < t->nnodes; i++) {
 		struct server *known = find_server(before, &t->nodes[i].address);
-		int r = 0;
-		if (known != NULL)
-			f->servers[i] = server_ref(known);
-		else
-			r = server_new(&f->servers[i], &t->nodes[i].address, workers);
-		if (r != 0) {
-			*ret_bad = i;
-			fleet_unref(f);
-			return r;
-		}
+		f->servers[i] = known != NULL ? server_ref(known)
+					      : server_new(&t->nodes[i].address, workers);
 	}
-	*ret = f;
-	return 0;
+	return f;
 }
 
 struct fleet *fleet_ref(struct fleet *f)

@@ -14,16 +14,22 @@
 #include <stddef.h>
 
 #include "membership/topology.h"
-#include "router/io/sock.h"
+#include "router/io/addresses.h"
 #include "router/metrics/metrics.h"
 
 struct server {
 	_Atomic uint32_t refs;
 	struct addr address;
-	struct sockaddr_any where; /* resolved */
+	struct addresses *fixed;   /* where it leads, for good; NULL: it is a name */
 	struct node_block *blocks; /* owned; one per worker */
 	size_t workers;
 };
+
+/* Where it leads is found out, now and again, and told to upstreams by upstream_move(). */
+static inline bool server_is_named(const struct server *s)
+{
+	return s->fixed == NULL;
+}
 
 struct fleet {
 	_Atomic uint32_t refs;
@@ -33,11 +39,9 @@ struct fleet {
 
 /*
  * Servers of a topology; those that `before` (NULL: none) already has are shared with it,
- * counters and all.  Resolves names: BLOCKS.  0, or RW_ERESOLVE with *ret_bad the node whose
- * address does not resolve.  Control thread only.
+ * counters and all.  Control thread only.
  */
-int fleet_new(struct fleet **ret, struct topology *t, const struct fleet *before, size_t workers,
-	size_t *ret_bad) MUST_CHECK;
+struct fleet *fleet_new(struct topology *t, const struct fleet *before, size_t workers);
 
 /* Any thread. */
 struct fleet *fleet_ref(struct fleet *f);

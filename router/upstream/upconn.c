@@ -25,9 +25,6 @@
 
 #define B(s) (1u << (s))
 
-/* No error line of a sane server is longer. */
-#define ERROR_MAX (64u * 1024)
-
 static const unsigned upconn_edges[UP_STATE_COUNT] = {
 	[UP_CLOSED] = B(UP_CONNECTING),
 	[UP_CONNECTING] = B(UP_GREETING) | B(UP_READY) | B(UP_CLOSED),
@@ -38,7 +35,7 @@ static const unsigned upconn_edges[UP_STATE_COUNT] = {
 static void on_io(evutil_socket_t fd, short what, void *arg);
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
-static void upconn_enter(struct upconn *c, enum up_state to)
+void upconn_enter(struct upconn *c, enum up_state to)
 {
 	CHECK(upconn_edges[c->state] & B(to));
 	if (c->state == UP_READY)
@@ -48,12 +45,7 @@ static void upconn_enter(struct upconn *c, enum up_state to)
 	c->state = (uint8_t)to;
 }
 
-static struct loop *upconn_loop(const struct upconn *c)
-{
-	return c->up->env->loop;
-}
-
-static void arm_timer(struct upconn *c, uint64_t after_ns)
+void upconn_arm(struct upconn *c, uint64_t after_ns)
 {
 	c->timer_ns = loop_now(upconn_loop(c)) + after_ns;
 	struct timeval tv = {.tv_sec = (time_t)(after_ns / NS_PER_S),
@@ -61,13 +53,13 @@ static void arm_timer(struct upconn *c, uint64_t after_ns)
 	(void)evtimer_add(&c->timer, &tv);
 }
 
-static void disarm_timer(struct upconn *c)
+void upconn_disarm(struct upconn *c)
 {
 	c->timer_ns = UINT64_MAX;
 	(void)evtimer_del(&c->timer);
 }
 
-static void watch(struct upconn *c, short what)
+void upconn_watch(struct upconn *c, short what)
 {
 	(void)event_del(&c->io);
 	CHECK(event_assign(&c->io, upconn_loop(c)->base, c->fd, (short)(what | EV_PERSIST), on_io,
@@ -89,7 +81,7 @@ static uint64_t stuck_at(const struct upconn *c, const struct part *p)
 }
 
 /* Rings in time for the oldest part.  Usually that of an older one comes first and looks on. */
-static void watch_oldest(struct upconn *c)
+void upconn_watch_oldest(struct upconn *c)
 {
 	const struct part *p = STAILQ_FIRST(&c->fifo);
 	if (p == NULL || LIKELY(p->stuck_ns >= c->timer_ns))
@@ -97,7 +89,7 @@ static void watch_oldest(struct upconn *c)
 	uint64_t now = loop_now(upconn_loop(c));
 	uint64_t due = stuck_at(c, p);
 	if (due < c->timer_ns)
-		arm_timer(c, due > now ? due - now : 0);
+		upconn_arm(c, due > now ? due - now : 0);
 }
 
 struct upconn *upconn_new(struct upstream *up, uint16_t class_id)
@@ -210,6 +202,8 @@ static const char *const why_names[UP_WHY_COUNT] = {
 	[UP_WHY_NO_ROUTE] = "no route",
 	[UP_WHY_GREETING] = "handshake",
 	[UP_WHY_QUEUE_FULL] = "queue full",
+	[UP_WHY_UNRESOLVED] = "name does not resolve",
+	[UP_WHY_NO_FDS] = "out of file descriptors",
 };
 
 static void log_closed(struct upconn *c, enum up_why why, const char *detail)
@@ -242,24 +236,31 @@ static void plan_retry(struct upconn *c)
 	}
 	c->proven = false;
 	if (o->preconnect || c->nfifo > 0)
-		arm_timer(c, c->retry_ns - now);
+		upconn_arm(c, c->retry_ns - now);
+}
+
+void upconn_drop_socket(struct upconn *c)
+{
+	(void)event_del(&c->io);
+	upconn_disarm(c);
+	if (c->fd >= 0)
+		(void)close(c->fd);
+	c->fd = -1;
+	c->writable_armed = false;
+	c->leaving = c->holding = false;
+	c->read_ns = 0;
+	c->greet_due = 0;
+	chunk_give(&upconn_loop(c)->pool, c->error);
+	c->error = NULL;
+	memset(&c->scan, 0, sizeof(c->scan));
 }
 
 void upconn_close(struct upconn *c, enum up_why why, const char *detail)
 {
 	log_closed(c, why, detail);
 	node_metric_add(c->up->m, c->state == UP_READY ? NM_DISCONNECTS : NM_CONNECT_FAILURES, 1);
-	(void)event_del(&c->io);
-	disarm_timer(c);
-	if (c->fd >= 0)
-		(void)close(c->fd);
-	c->fd = -1;
 	c->why = (uint8_t)why;
-	c->read_ns = 0;
-	c->greet_due = 0;
-	chunk_give(&upconn_loop(c)->pool, c->error);
-	c->error = NULL;
-	memset(&c->scan, 0, sizeof(c->scan));
+	upconn_drop_socket(c);
 	upconn_enter(c, UP_CLOSED);
 	settle_parts(c, why);
 	plan_retry(c);
@@ -272,108 +273,22 @@ void upconn_free(struct upconn *c)
 	if (c->state != UP_CLOSED)
 		upconn_close(c, UP_WHY_BROKEN, "the node left");
 	settle_parts(c, UP_WHY_BROKEN); /* those that waited to be sent again */
-	disarm_timer(c);
+	upconn_disarm(c);
 	if (c->is_dirty)
 		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);
 	c->magic = 0;
 	free(c);
 }
 
-/* ---- connecting ---------------------------------------------------------------------------- */
-
-static enum up_why why_of_errno(int err)
-{
-	switch (-err) {
-	case ECONNREFUSED:
-	case ENOENT:
-		return UP_WHY_REFUSED;
-	case ENETUNREACH:
-	case EHOSTUNREACH:
-	case ENETDOWN:
-	case EHOSTDOWN:
-		return UP_WHY_NO_ROUTE;
-	case ETIMEDOUT:
-		return UP_WHY_CONNECT_TIMEOUT;
-	default:
-		return UP_WHY_LOST;
-	}
-}
-
-/* The first words on a connection whose class is not a fresh connection's. */
-static size_t greeting(const struct upconn *c, char *buf, size_t size, uint32_t *ret_due)
-{
-	uint32_t database = c->class_id / 2;
-	int n = 0;
-	*ret_due = 0;
-	if (c->class_id % 2 == 1) {
-		n += snprintf(buf, size, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
-		(*ret_due)++;
-	}
-	if (database != 0) {
-		char digits[16];
-		int len = snprintf(digits, sizeof(digits), "%u", database);
-		n += snprintf(buf + n, size - (size_t)n, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len,
-			digits);
-		(*ret_due)++;
-	}
-	return (size_t)n;
-}
-
-static void become_ready(struct upconn *c)
-{
-	upconn_enter(c, UP_READY);
-	disarm_timer(c);
-	c->read_ns = loop_now(upconn_loop(c));
-	if (c->nfifo > 0)
-		watch_oldest(c);
-	log_debug("upstream", "connected", "server=%s worker=%zu class=%u",
-		c->up->server->address.text, c->up->env->worker, c->class_id);
-	upconn_flush(c);
-}
-
-static void on_connected(struct upconn *c)
-{
-	char buf[128];
-	size_t n = greeting(c, buf, sizeof(buf), &c->greet_due);
-	watch(c, EV_READ);
-	if (n == 0) {
-		become_ready(c);
-		return;
-	}
-	upconn_enter(c, UP_GREETING);
-	/* a fresh socket's buffer takes these few bytes whole, or something is wrong with it */
-	if (send(c->fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
-		upconn_close(c, UP_WHY_LOST, "greeting not sent");
-}
-
-void upconn_connect(struct upconn *c)
-{
-	bool done = false;
-	node_metric_add(c->up->m, NM_CONNECTS, 1);
-	upconn_enter(c, UP_CONNECTING);
-	c->fd = sock_connect(&c->up->server->where, &done);
-	if (c->fd < 0) {
-		int err = c->fd;
-		upconn_close(c, why_of_errno(err), rw_strerror(err));
-		return;
-	}
-	arm_timer(c, c->up->opts->connect_timeout_ns);
-	if (done)
-		on_connected(c);
-	else
-		watch(c, EV_WRITE);
-}
-
-static void on_connecting_io(struct upconn *c)
-{
-	int r = sock_connect_result(c->fd);
-	if (r != 0)
-		upconn_close(c, why_of_errno(r), rw_strerror(r));
-	else
-		on_connected(c);
-}
-
 /* ---- sending ------------------------------------------------------------------------------- */
+
+void upconn_touch(struct upconn *c)
+{
+	if (c->is_dirty)
+		return;
+	c->is_dirty = true;
+	STAILQ_INSERT_TAIL(&c->up->env->dirty, c, dirty_link);
+}
 
 void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
 {
@@ -381,15 +296,12 @@ void upconn_add(struct upconn *c, struct part *p, size_t wire_len)
 	p->wire_len = (uint32_t)wire_len;
 	STAILQ_INSERT_TAIL(&c->fifo, p, link);
 	if (c->nfifo++ == 0 && c->state == UP_READY)
-		watch_oldest(c);
+		upconn_watch_oldest(c);
 	c->up->held++;
 	retry_budget_count(c->up->budget);
 	node_metric_add(c->up->m, NM_REQUESTS, 1);
 	node_metric_add(c->up->m, NM_INFLIGHT, 1);
-	if (!c->is_dirty) {
-		c->is_dirty = true;
-		STAILQ_INSERT_TAIL(&c->up->env->dirty, c, dirty_link);
-	}
+	upconn_touch(c);
 }
 
 void upconn_send(struct upconn *c, struct part *p, const void *bytes, size_t n)
@@ -407,15 +319,19 @@ void upconn_send_chunk(struct upconn *c, struct part *p, struct chunk *chunk)
 
 void upconn_flush(struct upconn *c)
 {
+	if (UNLIKELY(c->leaving) && upconn_leave(c))
+		return;
 	if (c->state != UP_READY || c->writable_armed)
 		return;
 	size_t n = 0;
 	enum sendq_result r = sendq_flush(&upconn_loop(c)->pool, &c->out, c->fd, true, &n);
 	node_metric_add(c->up->m, NM_WRITE_BYTES, n);
 	if (r == SENDQ_FULL)
-		watch(c, EV_READ | EV_WRITE);
+		upconn_watch(c, EV_READ | EV_WRITE);
 	else if (r == SENDQ_ERROR)
 		upconn_close(c, UP_WHY_LOST, "write failed");
+	else if (UNLIKELY(c->leaving))
+		upconn_hold(c);
 }
 
 static void on_writable(struct upconn *c)
@@ -423,15 +339,10 @@ static void on_writable(struct upconn *c)
 	c->writable_armed = false;
 	upconn_flush(c);
 	if (c->state == UP_READY && !c->writable_armed)
-		watch(c, EV_READ);
+		upconn_watch(c, EV_READ);
 }
 
 /* ---- receiving ----------------------------------------------------------------------------- */
-
-static bool is_auth_error(const uint8_t *p, size_t n)
-{
-	return n >= 7 && memcmp(p, "-NOAUTH", 7) == 0;
-}
 
 static void finish_part(struct upconn *c, struct part *p)
 {
@@ -441,7 +352,7 @@ static void finish_part(struct upconn *c, struct part *p)
 	p->conn = NULL;
 	c->proven = true;
 	node_metric_add(c->up->m, NM_INFLIGHT, (uint64_t)-1);
-	watch_oldest(c);
+	upconn_watch_oldest(c);
 }
 
 /* An error reply, whole. */
@@ -449,7 +360,7 @@ static void hand_over_error(struct upconn *c, struct part *p, const uint8_t *byt
 {
 	const struct upstream_ops *ops = c->up->env->ops;
 	node_metric_add(c->up->m, NM_REPLIES_ERROR, 1);
-	if (is_auth_error(bytes, n)) {
+	if (upconn_auth_error(bytes, n)) {
 		node_metric_add(c->up->m, NM_AUTH_ALARMS, 1);
 		p->flags |= PART_SENT;
 		ops->failed(p, UP_WHY_AUTH);
@@ -519,7 +430,7 @@ static size_t take_reply(struct upconn *c, const uint8_t *bytes, size_t n, size_
 		return break_off(c, *acked, "a reply that nobody asked for");
 	size_t used = 0;
 	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
-	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > ERROR_MAX))
+	if (st == RESP_BAD || (c->error != NULL && chunk_len(c->error) > UPCONN_ERROR_MAX))
 		return break_off(c, *acked, "not a reply");
 	if (*acked + p->wire_len > sendq_held(&c->out) - c->out.unsent)
 		return break_off(c, *acked, "a reply before its request was sent");
@@ -541,49 +452,8 @@ static void take_replies(struct upconn *c, const uint8_t *bytes, size_t n)
 		n -= used;
 	}
 	sendq_ack(&upconn_loop(c)->pool, &c->out, acked);
-}
-
-/* An error in answer to the greeting ends the connection; only when it is whole it says why. */
-static void greeting_refused(struct upconn *c, const uint8_t *bytes, size_t n, bool complete)
-{
-	c->error = chunk_append(&upconn_loop(c)->pool, c->error, bytes, n);
-	if (!complete && chunk_len(c->error) <= ERROR_MAX)
-		return;
-	bool auth = is_auth_error(chunk_bytes(c->error), chunk_len(c->error));
-	node_metric_add(c->up->m, NM_AUTH_ALARMS, auth);
-	upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
-}
-
-/* One answer to the greeting or a piece of one.  Returns how many bytes it took; the connection may
- * be closed. */
-static size_t take_greeting_reply(struct upconn *c, const uint8_t *bytes, size_t n)
-{
-	size_t used = 0;
-	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
-	if (st == RESP_BAD) {
-		upconn_close(c, UP_WHY_GREETING, "not a reply to the greeting");
-	} else if (c->scan.type == '-') {
-		greeting_refused(c, bytes, used, st == RESP_DONE);
-	} else if (st == RESP_DONE) {
-		memset(&c->scan, 0, sizeof(c->scan));
-		c->greet_due--;
-	}
-	return used;
-}
-
-static void take_greeting(struct upconn *c, const uint8_t *bytes, size_t n)
-{
-	while (n > 0 && c->greet_due > 0) {
-		size_t used = take_greeting_reply(c, bytes, n);
-		if (c->state != UP_GREETING)
-			return;
-		bytes += used;
-		n -= used;
-	}
-	if (n > 0)
-		upconn_close(c, UP_WHY_GREETING, "more than the greeting was answered");
-	else if (c->greet_due == 0)
-		become_ready(c);
+	if (UNLIKELY(c->leaving))
+		upconn_touch(c); /* was it the last one? */
 }
 
 static void on_readable(struct upconn *c)
@@ -599,7 +469,7 @@ static void on_readable(struct upconn *c)
 	c->read_ns = loop_now(l);
 	node_metric_add(c->up->m, NM_READ_BYTES, (uint64_t)n);
 	if (c->state == UP_GREETING)
-		take_greeting(c, l->scratch, (size_t)n);
+		upconn_take_greeting(c, l->scratch, (size_t)n);
 	else
 		take_replies(c, l->scratch, (size_t)n);
 }
@@ -610,7 +480,7 @@ static void on_io(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	CHECK_KIND(c, UPCONN_MAGIC);
 	if (c->state == UP_CONNECTING) {
-		on_connecting_io(c);
+		upconn_connecting_io(c);
 		return;
 	}
 	if ((what & EV_WRITE) && c->state == UP_READY)
@@ -638,7 +508,7 @@ static void check_stuck(struct upconn *c)
 	if (loop_now(upconn_loop(c)) >= stuck_at(c, p))
 		upconn_close(c, UP_WHY_BROKEN, "stuck: the oldest request is unanswered");
 	else
-		watch_oldest(c);
+		upconn_watch_oldest(c);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -653,6 +523,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		upconn_connect(c);
 		return;
 	case UP_CONNECTING:
+		upconn_rotate(c);
+		upconn_close(c, UP_WHY_CONNECT_TIMEOUT, "no connection in time");
+		return;
 	case UP_GREETING:
 		upconn_close(c, UP_WHY_CONNECT_TIMEOUT, "no connection in time");
 		return;

@@ -15,6 +15,7 @@ struct upstream *upstream_new(struct upstream_env *env, struct server *server,
 	CHECK(env->worker < server->workers);
 	up->env = env;
 	up->server = server_ref(server);
+	up->where = addresses_ref(server->fixed);
 	up->m = &server->blocks[env->worker];
 	up->opts = opts;
 	up->budget = budget;
@@ -28,6 +29,7 @@ void upstream_free(struct upstream *up)
 	upstream_abandon(up);
 	CHECK(up->held == 0);
 	free(up->shared);
+	addresses_unref(up->where);
 	server_unref(up->server);
 	free(up);
 }
@@ -58,10 +60,36 @@ static struct upconn *class_conn(struct upstream *up, uint16_t class_id)
 	return up->shared[class_id];
 }
 
+/* Those in use go first, so that not each new connection is an experiment. */
+static void keep_first(struct upstream *up)
+{
+	up->first = 0;
+	for (uint32_t i = 0; i < up->nshared; i++)
+		for (uint32_t a = 0; a < up->where->n; a++)
+			if (up->shared[i] != NULL && up->shared[i]->state == UP_READY &&
+				sock_same(&up->shared[i]->peer, &up->where->at[a]))
+				up->first = a;
+}
+
+void upstream_move(struct upstream *up, struct addresses *where)
+{
+	CHECK(where != NULL);
+	if (addresses_same(up->where, where)) {
+		addresses_unref(where);
+		return;
+	}
+	addresses_unref(up->where);
+	up->where = where;
+	keep_first(up);
+	for (uint32_t i = 0; i < up->nshared; i++)
+		if (up->shared[i] != NULL)
+			upconn_move(up->shared[i]);
+}
+
 void upstream_preconnect(struct upstream *up, uint16_t class_id)
 {
 	struct upconn *c = class_conn(up, class_id);
-	if (c->state == UP_CLOSED)
+	if (c->state == UP_CLOSED && up->where != NULL)
 		upconn_connect(c);
 }
 
@@ -74,6 +102,10 @@ static bool queue_full(const struct upstream *up, const struct upconn *c)
 
 struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why)
 {
+	if (up->where == NULL) {
+		*ret_why = UP_WHY_UNRESOLVED;
+		return NULL;
+	}
 	struct upconn *c = class_conn(up, class_id);
 	/* with something in the FIFO an attempt is planned already */
 	if (c->state == UP_CLOSED && c->nfifo == 0 && loop_now(up->env->loop) >= c->retry_ns)

@@ -56,6 +56,8 @@ enum up_why {
 	UP_WHY_NO_ROUTE,
 	UP_WHY_GREETING,
 	UP_WHY_QUEUE_FULL,
+	UP_WHY_UNRESOLVED, /* the server's name leads nowhere yet */
+	UP_WHY_NO_FDS,
 	UP_WHY_COUNT
 };
 
@@ -68,6 +70,8 @@ struct upstream_opts {
 	uint32_t retries;   /* times that a request may be sent again */
 	double retry_share; /* of the requests of the last 10 s */
 	bool preconnect;
+	struct sock_life life;
+	uint64_t resolve_pause_ns; /* between two calls of `attempt` for a server */
 };
 
 struct upstream_env;
@@ -90,6 +94,9 @@ struct upstream_env {
 	struct loop *loop;              /* borrowed */
 	const struct upstream_ops *ops; /* borrowed */
 	size_t worker;                  /* index, for the servers' metric blocks */
+	/* A connect to a server with a name begins: the name may lead elsewhere by now.  NULL:
+	 * nobody wants to know. */
+	void (*attempt)(struct upstream_env *env, struct server *s);
 	struct rng rng;
 	STAILQ_HEAD(, upconn) dirty; /* have something to send at the end of the turn */
 };
@@ -99,9 +106,13 @@ struct upconn {
 	uint8_t state; /* enum up_state; changed by upconn_enter() alone */
 	bool writable_armed;
 	bool is_dirty;
+	bool leaving; /* the server's name does not lead to `peer` any more */
+	bool holding; /* leaving, and nothing more is sent */
 	uint16_t class_id;
+	uint32_t tried; /* addresses, in the present attempt */
 	int fd;
-	struct upstream *up; /* borrowed, outlives us */
+	struct sockaddr_any peer; /* not CLOSED: the address */
+	struct upstream *up;      /* borrowed, outlives us */
 	struct part_fifo fifo;
 	uint32_t nfifo;
 	uint32_t greet_due; /* replies to the greeting still to come */
@@ -123,6 +134,9 @@ struct upconn {
 struct upstream {
 	struct upstream_env *env;         /* borrowed */
 	struct server *server;            /* a reference */
+	struct addresses *where;          /* a reference; NULL: nowhere yet */
+	uint32_t first;                   /* the one of them to begin with */
+	uint64_t told_ns;                 /* env->attempt was called last */
 	struct node_block *m;             /* this worker's, in server */
 	const struct upstream_opts *opts; /* borrowed */
 	struct retry_budget *budget;      /* borrowed; the pool's */
@@ -140,6 +154,9 @@ static inline uint16_t up_class(uint32_t database, int resp)
 
 struct upstream *upstream_new(struct upstream_env *env, struct server *server,
 	const struct upstream_opts *opts, struct retry_budget *budget);
+/* The server's name leads there now.  Takes over the reference. */
+void upstream_move(struct upstream *up, struct addresses *where);
+
 /* Its parts fail first.  NULL is allowed. */
 void upstream_free(struct upstream *up);
 

@@ -2,15 +2,30 @@
 /* Copyright the Ringway authors */
 #pragma once
 
-/* Between upstream.c (which connection) and upconn.c (what happens on it). */
+/* Between upstream.c (which connection), upconn.c (what happens on it) and upconn_connect.c (how it
+ * comes to be). */
+
+#include <string.h>
 
 #include "router/upstream/upstream.h"
 
+/* No error line of a sane server is longer. */
+#define UPCONN_ERROR_MAX (64u * 1024)
+
+static inline struct loop *upconn_loop(const struct upconn *c)
+{
+	return c->up->env->loop;
+}
+
+static inline bool upconn_auth_error(const uint8_t *p, size_t n)
+{
+	return n >= 7 && memcmp(p, "-NOAUTH", 7) == 0;
+}
+
+/* ---- upconn.c ------------------------------------------------------------------------------ */
+
 struct upconn *upconn_new(struct upstream *up, uint16_t class_id);
 void upconn_free(struct upconn *c);
-
-/* CLOSED -> CONNECTING, READY, or CLOSED again when it fails at once. */
-void upconn_connect(struct upconn *c);
 
 /* Drops the connection; every part in it fails. */
 void upconn_close(struct upconn *c, enum up_why why, const char *detail);
@@ -20,3 +35,42 @@ void upconn_flush(struct upconn *c);
 
 /* Nothing has come for longer than a request may take, though something is due. */
 bool upconn_silent(const struct upconn *c, uint64_t now);
+
+/* The only one that changes the state. */
+void upconn_enter(struct upconn *c, enum up_state to);
+
+/* What the connection's event and timer wait for. */
+void upconn_watch(struct upconn *c, short what);
+void upconn_watch_oldest(struct upconn *c);
+void upconn_arm(struct upconn *c, uint64_t after_ns);
+void upconn_disarm(struct upconn *c);
+
+/* Closes the socket and forgets what belonged to it; parts and what is to be sent stay. */
+void upconn_drop_socket(struct upconn *c);
+
+/* It is flushed at the end of the turn. */
+void upconn_touch(struct upconn *c);
+
+/* ---- upconn_connect.c ---------------------------------------------------------------------- */
+
+/* CLOSED -> CONNECTING, READY, or CLOSED again when it fails at once.  The server leads somewhere.
+ */
+void upconn_connect(struct upconn *c);
+
+/* CONNECTING: the socket has news. */
+void upconn_connecting_io(struct upconn *c);
+
+/* GREETING: what the node answers. */
+void upconn_take_greeting(struct upconn *c, const uint8_t *bytes, size_t n);
+
+/* The next attempt begins behind the address that is being tried. */
+void upconn_rotate(struct upconn *c);
+
+/* The server leads elsewhere, or to more addresses, or to fewer. */
+void upconn_move(struct upconn *c);
+
+/* Of one that is leaving.  True: nothing may be sent now, or it has gone already. */
+bool upconn_leave(struct upconn *c);
+
+/* Of one that is leaving: all that it had to send is sent. */
+void upconn_hold(struct upconn *c);

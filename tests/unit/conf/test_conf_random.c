@@ -59,6 +59,7 @@ static const struct {
 } number_types[] = {
 	[CONF_U32] = {conf_read_count, conf_show_count},
 	[CONF_THREADS] = {conf_read_count, conf_show_count},
+	[CONF_MODE] = {conf_read_mode, conf_show_mode},
 	[CONF_SIZE] = {conf_read_size, conf_show_size},
 	[CONF_TIME] = {conf_read_time, conf_show_time},
 	[CONF_PERCENT] = {conf_read_percent, conf_show_percent},
@@ -96,6 +97,7 @@ static const char *random_value(struct rng *rng, const struct conf_option *o, ch
 	switch (o->type) {
 	case CONF_U32:
 	case CONF_THREADS:
+	case CONF_MODE:
 	case CONF_SIZE:
 	case CONF_TIME:
 	case CONF_PERCENT:

@@ -59,6 +59,28 @@ static void counts_are_plain_digits(void **state)
 	check_rows(rows, ARRAY_LEN(rows));
 }
 
+static void modes_are_octal(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{conf_read_mode, "0", 0, 0},
+		{conf_read_mode, "660", 0, 0660},
+		{conf_read_mode, "0660", 0, 0660},
+		{conf_read_mode, "777", 0, 0777},
+		{conf_read_mode, "1777777777777777777777", 0, UINT64_MAX},
+		{conf_read_mode, "2000000000000000000000", RW_ERANGE, 0},
+		{conf_read_mode, "17777777777777777777770", RW_ERANGE, 0},
+		{conf_read_mode, "", RW_ESYNTAX, 0},
+		{conf_read_mode, "8", RW_ESYNTAX, 0},
+		{conf_read_mode, "668", RW_ESYNTAX, 0},
+		{conf_read_mode, "rw", RW_ESYNTAX, 0},
+		{conf_read_mode, "0x1", RW_ESYNTAX, 0},
+		{conf_read_mode, "-1", RW_ESYNTAX, 0},
+		{conf_read_mode, "7 ", RW_ESYNTAX, 0},
+	};
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
 static void sizes_are_powers_of_1024(void **state)
 {
 	(void)state;
@@ -266,6 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_plain_digits),
+		cmocka_unit_test(modes_are_octal),
 		cmocka_unit_test(sizes_are_powers_of_1024),
 		cmocka_unit_test(times_need_a_unit_but_for_zero),
 		cmocka_unit_test(decimals_have_at_most_three_places),

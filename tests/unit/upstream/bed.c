@@ -86,10 +86,8 @@ static struct server *server_at(const struct addr *a)
 	struct topology_spec spec = {
 		.epoch = 1, .points = 8, .hash_tag = "", .nodes = &one, .nnodes = 1};
 	struct topology *t = NULL;
-	struct fleet *f = NULL;
-	size_t bad = 0;
 	assert_int_equal(topology_new(&t, &spec), 0);
-	assert_int_equal(fleet_new(&f, t, NULL, 1, &bad), 0);
+	struct fleet *f = fleet_new(t, NULL, 1);
 	struct server *s = server_ref(f->servers[0]);
 	fleet_unref(f);
 	topology_unref(t);

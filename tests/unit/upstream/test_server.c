@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "router/upstream/server.h"
 
 #define WORKERS 2
@@ -30,9 +29,7 @@ static struct topology *topology_of(const char *const *addresses, size_t n)
 static struct fleet *fleet_of(const char *const *addresses, size_t n, const struct fleet *before)
 {
 	struct topology *t = topology_of(addresses, n);
-	struct fleet *f = NULL;
-	size_t bad = 99;
-	assert_int_equal(fleet_new(&f, t, before, WORKERS, &bad), 0);
+	struct fleet *f = fleet_new(t, before, WORKERS);
 	topology_unref(t); /* the fleet has its own reference */
 	return f;
 }
@@ -45,7 +42,8 @@ static void each_node_lives_at_its_address(void **state)
 	struct fleet *f = fleet_of(at, 3, NULL);
 	for (size_t i = 0; i < 3; i++) {
 		assert_string_equal(f->servers[i]->address.text, at[i]);
-		assert_string_equal(sock_print(&f->servers[i]->where, buf, sizeof(buf)), at[i]);
+		assert_false(server_is_named(f->servers[i]));
+		assert_string_equal(addresses_print(f->servers[i]->fixed, buf, sizeof(buf)), at[i]);
 		assert_int_equal(f->servers[i]->workers, WORKERS);
 		assert_int_equal(node_metric_sum(f->servers[i]->blocks, WORKERS, NM_REQUESTS), 0);
 	}
@@ -83,34 +81,20 @@ static void the_last_reference_frees_a_server(void **state)
 	fleet_unref(NULL);
 }
 
-static void an_address_that_does_not_resolve_is_named(void **state)
+/* Nobody waits for a name: the server is there, and where it leads is found out elsewhere. */
+static void a_name_is_no_fixed_address(void **state)
 {
-	static const char *const at[] = {
-		"127.0.0.1:7001", "no-such-host.invalid:1", "127.0.0.1:7002"};
-	struct fleet *f = NULL;
-	size_t bad = 99;
+	static const char *const at[] = {"127.0.0.1:7001", "no-such-host.invalid:1", "localhost:7"};
 	(void)state;
-	struct topology *t = topology_of(at, 3);
-	assert_int_equal(fleet_new(&f, t, NULL, WORKERS, &bad), RW_ERESOLVE);
-	assert_int_equal(bad, 1);
-	assert_null(f);
-	assert_int_equal(atomic_load(&t->refs), 1);
-	topology_unref(t);
-}
-
-static void a_failed_fleet_leaves_the_one_before_whole(void **state)
-{
-	static const char *const good[] = {"127.0.0.1:7001"};
-	static const char *const worse[] = {"127.0.0.1:7001", "no-such-host.invalid:1"};
-	struct fleet *g = NULL;
-	size_t bad = 99;
-	(void)state;
-	struct fleet *f = fleet_of(good, 1, NULL);
-	struct topology *t = topology_of(worse, 2);
-	assert_int_equal(fleet_new(&g, t, f, WORKERS, &bad), RW_ERESOLVE);
-	topology_unref(t);
-	assert_int_equal(atomic_load(&f->servers[0]->refs), 1);
+	struct fleet *f = fleet_of(at, 3, NULL);
+	for (size_t i = 0; i < 3; i++) {
+		assert_string_equal(f->servers[i]->address.text, at[i]);
+		assert_int_equal(server_is_named(f->servers[i]), i > 0);
+	}
+	struct fleet *g = fleet_of(at, 3, f);
+	assert_ptr_equal(f->servers[1], g->servers[1]);
 	fleet_unref(f);
+	fleet_unref(g);
 }
 
 static void an_empty_topology_has_an_empty_fleet(void **state)
@@ -128,8 +112,7 @@ int main(void)
 		cmocka_unit_test(each_node_lives_at_its_address),
 		cmocka_unit_test(a_server_that_stays_is_shared_and_keeps_its_counters),
 		cmocka_unit_test(the_last_reference_frees_a_server),
-		cmocka_unit_test(an_address_that_does_not_resolve_is_named),
-		cmocka_unit_test(a_failed_fleet_leaves_the_one_before_whole),
+		cmocka_unit_test(a_name_is_no_fixed_address),
 		cmocka_unit_test(an_empty_topology_has_an_empty_fleet),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
