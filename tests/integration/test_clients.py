@@ -158,7 +158,7 @@ class Driver(harness.Process):
 
     def __init__(self, name, argv, router):
         super().__init__(name)
-        self.argv, self.router = argv, router
+        self.argv, self.router, self.skipped = argv, router, None
 
     def start(self):
         argv = ['setpriv', '--pdeathsig', 'KILL', '--', *self.argv, *self.router.addr]
@@ -190,12 +190,14 @@ class Driver(harness.Process):
             pass  # it says why
         answer = self.line(LIMIT * SLOW)
         if answer.startswith('skip '):
-            self.wanted = False
-            pytest.skip(answer[5:])
+            self.wanted, self.skipped = False, answer[5:]
+            pytest.skip(self.skipped)
         assert answer == 'ok', f'{self.name}: {answer or "it ended"}\n{self.log_tail()}'
 
     def __call__(self, step, *args):
         """Does a step. A driver that was lost in an earlier one is started anew."""
+        if self.skipped:
+            pytest.skip(self.skipped)
         if not self.alive:
             self.start()
             self.ask('connect', [])
