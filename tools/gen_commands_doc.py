@@ -18,20 +18,16 @@ PAGE = ROOT / "docs" / "commands.md"
 
 # What the router answers with "is not served yet", whatever its row in the table says.
 NOT_SERVED = set("""
-    acl|cat acl|genpass acl|help acl|whoami asking blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin
-    client|caching client|getredir client|help client|kill client|list client|no-evict client|pause client|reply
-    client|tracking client|trackinginfo client|unblock client|unpause cluster|count-failure-reports
-    cluster|countkeysinslot cluster|getkeysinslot cluster|help cluster|info cluster|keyslot cluster|links cluster|myid
-    cluster|nodes cluster|replicas cluster|shards cluster|slaves cluster|slots command|help discard eval eval_ro evalsha
-    evalsha_ro exec fcall fcall_ro function|delete function|dump function|flush function|kill function|list
-    function|load function|restore function|stats latency|histogram lolwut memory|stats multi psubscribe publish
-    pubsub|channels pubsub|numpat pubsub|numsub pubsub|shardchannels pubsub|shardnumsub punsubscribe readonly readwrite
-    ringway|events ringway|explain ringway|help ringway|nodes ringway|ring script|exists script|flush script|kill
-    script|load spublish ssubscribe subscribe sunsubscribe unsubscribe unwatch wait watch
+    blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin discard eval eval_ro evalsha evalsha_ro exec fcall
+    fcall_ro function|delete function|dump function|flush function|kill function|list function|load function|restore
+    function|stats latency|histogram memory|stats multi psubscribe publish pubsub|channels pubsub|numpat
+    pubsub|numsub pubsub|shardchannels pubsub|shardnumsub punsubscribe ringway|events ringway|explain ringway|help
+    ringway|nodes ringway|ring script|exists script|flush script|kill script|load spublish ssubscribe subscribe
+    sunsubscribe unsubscribe unwatch wait watch
 """.split())
 
 # The same of one form of a command.
-NOT_SERVED_WITH = {"xread": "`BLOCK`", "xreadgroup": "`BLOCK`", "command|list": "`FILTERBY`"}
+NOT_SERVED_WITH = {"xread": "`BLOCK`", "xreadgroup": "`BLOCK`"}
 
 FIRST = "The first node's answer, or the first error."
 SUM = "The sum."
@@ -42,6 +38,13 @@ NOTES = {
     "bgrewriteaof": FIRST,
     "bgsave": FIRST,
     "client|info": "Of the client's connection to the router.",
+    "client|kill": "Of the clients of the pool, whichever worker they are with.",
+    "client|list": "The clients of the pool, whichever worker they are with.",
+    "client|pause": "The clients of the pool. As in Redis `ALL` holds `CLIENT UNPAUSE` too. What a node has been sent "
+                    "before is not held.",
+    "client|setinfo": "Of Redis 7.2; shown by `CLIENT INFO` and `CLIENT LIST`.",
+    "client|tracking": "`OFF`; `ON` is refused: clients share the connections on which nodes tell of changed keys.",
+    "client|unblock": "0: nobody is blocked.",
     "command": LOCAL_TABLE,
     "command|count": LOCAL_TABLE,
     "command|info": LOCAL_TABLE,
@@ -57,7 +60,8 @@ NOTES = {
     "debug|sleep": "All at the same time.",
     "flushall": "Not at one instant: each node when it gets there.",
     "flushdb": "Not at one instant: each node when it gets there.",
-    "info": "Of the router itself, with `# Ringway`; the section `# Keyspace` is empty.",
+    "info": "Of the router itself, with `# Ringway`; `# Memory`, `# Persistence`, `# Stats` and `# Keyspace` summed over "
+            "the nodes, which are asked for it; those that do not answer in time are named in `# Ringway`.",
     "keys": "Leftovers, keys that another node owns now, are left out.",
     "lastsave": "The time of the node that saved longest ago.",
     "latency|doctor": TEXTS,
@@ -116,7 +120,7 @@ No answer of this page closes the connection, but `QUIT`'s.
 | without a key | One node, always the same for a command. |
 | answered by the router | No node is asked. |
 | refused | `-ERR 'shutdown' is refused: REASON` |
-| not served yet | `-ERR 'lolwut' is not served yet` |
+| not served yet | `-ERR 'multi' is not served yet` |
 
 A node that does not answer costs only its own keys an error: `-UNAVAILABLE node 'cache-2': connection refused`. A
 container such as `CONFIG` has only its subcommands; another subcommand gets Redis's own error.

@@ -176,7 +176,7 @@ static bool odd_pairs(const struct call *call)
 }
 
 /* Without a key: whichever node the command's own name falls to. */
-void forward_any(struct call *call)
+static void run_any(struct call *call)
 {
 	uint32_t any = topology_owner(view_topology(call->client->pool->view), call->args[0]);
 	if (any == RING_NONE)
@@ -190,7 +190,7 @@ static void run_some_keys(struct call *call)
 	struct cmd_keys *k = &call->client->worker->keys;
 	enum cmd_keys_result found = cmd_get_keys(call->cmd, call->args, call->n, k);
 	if (found == CMD_KEYS_BAD) {
-		forward_any(call); /* the arguments make no sense: any node says in which way */
+		run_any(call); /* the arguments make no sense: any node says in which way */
 		return;
 	}
 	if (k->n == 0) {
@@ -239,7 +239,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_SPLIT_PAIRS] = split_start,
 	[POLICY_SPLIT_SUM] = split_start,
 	[POLICY_LOCAL] = local_run,
-	[POLICY_ANY] = forward_any,
+	[POLICY_ANY] = run_any,
 	[POLICY_ALL] = gather_start,
 	[POLICY_PRIVATE] = run_later,
 	[POLICY_SCRIPT] = run_later,

@@ -38,8 +38,5 @@ void forward_one(struct call *call, uint32_t node);
 /* MGET, MSET, DEL ... */
 void split_start(struct call *call);
 
-/* Without a key: to whichever node the command's name falls to. */
-void forward_any(struct call *call);
-
 /* Commands that the router answers itself. */
 void local_run(struct call *call);

@@ -141,20 +141,15 @@ static void run_select(struct call *call)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* Help texts and drawings are a node's: its own words, of its own version. */
-#define OF_A_NODE forward_any
-
 static void (*const local_by_id[CMD_COUNT])(struct call *) = {
 	[CMD_ID_ACL_CAT] = local_acl_cat,
 	[CMD_ID_ACL_GENPASS] = local_acl_genpass,
-	[CMD_ID_ACL_HELP] = OF_A_NODE,
 	[CMD_ID_ACL_WHOAMI] = local_acl_whoami,
 	[CMD_ID_ASKING] = no_cluster,
 	[CMD_ID_AUTH] = local_auth,
 	[CMD_ID_CLIENT_CACHING] = local_client_caching,
 	[CMD_ID_CLIENT_GETNAME] = local_client_getname,
 	[CMD_ID_CLIENT_GETREDIR] = local_client_getredir,
-	[CMD_ID_CLIENT_HELP] = OF_A_NODE,
 	[CMD_ID_CLIENT_ID] = local_client_id,
 	[CMD_ID_CLIENT_INFO] = local_client_info,
 	[CMD_ID_CLIENT_KILL] = local_client_kill,
@@ -184,14 +179,12 @@ static void (*const local_by_id[CMD_COUNT])(struct call *) = {
 	[CMD_ID_COMMAND] = local_command,
 	[CMD_ID_COMMAND_COUNT] = local_command_count,
 	[CMD_ID_COMMAND_GETKEYS] = local_command_getkeys,
-	[CMD_ID_COMMAND_HELP] = OF_A_NODE,
 	[CMD_ID_COMMAND_INFO] = local_command_info,
 	[CMD_ID_COMMAND_LIST] = local_command_list,
 	[CMD_ID_CONFIG_GET] = local_config_get,
 	[CMD_ID_ECHO] = run_echo,
 	[CMD_ID_HELLO] = local_hello,
 	[CMD_ID_INFO] = local_info,
-	[CMD_ID_LOLWUT] = OF_A_NODE,
 	[CMD_ID_PING] = run_ping,
 	[CMD_ID_QUIT] = run_quit,
 	[CMD_ID_READONLY] = no_cluster,
