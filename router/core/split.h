@@ -26,8 +26,8 @@ struct split {
 	uint32_t nslots;
 	uint32_t open; /* slots without an answer */
 	uint32_t nkeys;
-	const uint16_t *order; /* MGET: slot of each key */
-	int64_t argument;      /* of a broadcast: what its merging needs to know */
+	const uint16_t *order;            /* MGET: slot of each key */
+	int64_t argument;                 /* of a broadcast: what its merging needs to know */
 	void (*merge)(struct request *r); /* split_collect(); else NULL */
 	struct foreign_name
 		*question; /* asked by the router for itself; the client sees nothing of it */
