@@ -171,4 +171,4 @@ async function main() {
   }
 }
 
-main().then(() => process.exit(0));
+main().then(() => client && client.close()).then(() => process.exit(0));
