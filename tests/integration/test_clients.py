@@ -10,6 +10,7 @@ is installed from being tested. The Node.js libraries are installed into build/c
 """
 import fcntl
 import functools
+import glob
 import hashlib
 import os
 import pty
@@ -162,7 +163,7 @@ class Driver(harness.Process):
 
     def start(self):
         argv = ['setpriv', '--pdeathsig', 'KILL', '--', *self.argv, *self.router.addr]
-        env = {**os.environ, 'RINGWAY_CLIENTS': INSTALLED, 'TMPDIR': harness.TEMP, harness.MARK: harness.SESSION}
+        env = {**os.environ, 'RINGWAY_CLIENTS': INSTALLED, harness.MARK: harness.SESSION}
         with open(self.log_path, 'ab') as log:
             self.popen = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                           stderr=log, cwd=self.dir, env=env)
@@ -213,6 +214,8 @@ class Driver(harness.Process):
                 assert self.popen.wait(LIMIT * SLOW) == 0
             finally:
                 self.kill()
+                for path in glob.glob(f'/tmp/glide-socket-{self.pid}-*'):  # valkey-glide forgets it
+                    os.unlink(path)
 
 
 @pytest.fixture(scope='module')
