@@ -129,7 +129,7 @@ const steps = {
     const c = await library.connect({ ...to, password: right });
     assert.equal(text(await c.set('with password', 'x')), 'OK');
     await c.close();
-    await fails(library.connectOnce({ ...to, password: wrong }), /WRONGPASS|invalid username-password/);
+    await fails(library.connectOnce({ ...to, password: wrong }), /WRONGPASS|invalid username-password|Password authentication failed/);
     await fails(library.connectOnce(to), /NOAUTH|Authentication required/i);
   },
 
