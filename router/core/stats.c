@@ -31,7 +31,7 @@ static struct span sort_of(const uint8_t *error, size_t n)
 		return SPAN("ERR");
 	while (len < ERROR_SORT_LEN && 1 + len < n && error[1 + len] > ' ')
 		len++;
-	return span_of(error + 1, len);
+	return len > 0 ? span_of(error + 1, len) : SPAN("ERR");
 }
 
 static struct error_stat *sort_find(struct stats *s, uint32_t n, struct span name)
