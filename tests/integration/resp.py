@@ -83,7 +83,7 @@ class Reader:
         if kind == b':':
             return int(rest), pos
         if kind in (b'_', b'#', b',', b'('):
-            return {b'_': lambda r: None, b'#': lambda r: r == 't', b',': float, b'(': int}[kind](rest), pos
+            return {b'_': lambda r: None, b'#': lambda r: r == 't', b',': float, b'(': int}[bytes(kind)](rest), pos
         if kind in (b'$', b'='):
             return self._bulk(int(rest), pos)
         if kind in (b'*', b'%', b'~', b'>'):
