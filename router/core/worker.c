@@ -545,6 +545,7 @@ static void pool_fini(struct worker_pool *p)
 
 void worker_free(struct worker *w)
 {
+	w->stopping = true;      /* also one that never ran sends no errand on */
 	mailbox_fini(&w->inbox); /* letters that came too late are opened here */
 	close_clients(w);
 	worker_settle(w);
