@@ -18,7 +18,7 @@ struct worker_pool;
 uint32_t info_sections(const struct span *args, size_t n);
 
 /* What the nodes are to be asked for these sections: one of theirs, or "default"; NULL: nothing. */
-const char *info_node_section(uint32_t sections);
+const char *info_node_section(uint32_t bits);
 
 /* Their text.  `nodes` may be of no node at all. */
-void info_print(FILE *out, struct worker_pool *p, uint32_t sections, const struct info_sum *nodes);
+void info_print(FILE *out, struct worker_pool *p, uint32_t bits, const struct info_sum *nodes);

@@ -114,7 +114,7 @@ static void add_version(struct info_sum *s, struct span value)
 	if (!copy_word(version, value))
 		return;
 	if (s->version[0] == 0 || is_lower(version, s->version))
-		strcpy(s->version, version);
+		memcpy(s->version, version, sizeof(version));
 }
 
 /* ---- databases ----------------------------------------------------------------------------- */

@@ -54,9 +54,9 @@ void local_change_class(struct client *c, uint32_t database, int resp);
 /* CLIENT SETNAME and HELLO SETNAME.  False: an error was answered. */
 bool local_set_name(const struct call *call, struct span name) MUST_CHECK;
 /* What Redis allows in names: printable ASCII, no space. */
-bool local_name_ok(struct span name);
+bool local_name_ok(struct span s);
 /* A copy of text that has no zero byte; NULL if it is empty. */
-char *local_copy(struct span text);
+char *local_copy(struct span s);
 
 void local_hello(struct call *call);
 void local_auth(struct call *call);

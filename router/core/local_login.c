@@ -60,7 +60,7 @@ static void tell_failed(const struct client *c, struct span user)
 }
 
 /* False: an error was answered; the client is who it was. */
-static bool login(const struct call *call, struct span name, struct span password)
+static bool log_in(const struct call *call, struct span name, struct span password)
 {
 	struct client *c = call->client;
 	const struct user *u = user_set_login(c->pool->users, name, password);
@@ -85,7 +85,7 @@ void local_auth(struct call *call)
 		return;
 	}
 	struct span name = call->n == 3 ? call->args[1] : SPAN(USER_DEFAULT);
-	if (login(call, name, call->args[call->n - 1]))
+	if (log_in(call, name, call->args[call->n - 1]))
 		answer_const(call, "+OK\r\n");
 }
 
@@ -114,7 +114,7 @@ static bool hello_option(const struct call *call, size_t *i)
 	size_t more = call->n - 1 - *i;
 	if (span_eq_nocase(word, SPAN("AUTH")) && more >= 2) {
 		*i += 2;
-		return login(call, call->args[*i - 1], call->args[*i]);
+		return log_in(call, call->args[*i - 1], call->args[*i]);
 	}
 	if (span_eq_nocase(word, SPAN("SETNAME")) && more >= 1)
 		return local_set_name(call, call->args[++*i]);
