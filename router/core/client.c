@@ -331,7 +331,7 @@ void client_flush(struct client *c)
 
 static bool may_read(const struct client *c)
 {
-	return !c->last_read && c->doom == NULL && !c->starved && !c->on_hold &&
+	return !c->last_read && !c->starved && !c->on_hold && c->doom == NULL &&
 	       !(c->barrier && c->outstanding > 0) &&
 	       c->outstanding < c->worker->opts.limits->pipeline;
 }
