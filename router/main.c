@@ -13,6 +13,8 @@
 
 static int run(const struct conf *c)
 {
+	if (conf_refuse_unserved(c, stderr) > 0)
+		return EXIT_CODE_CONF;
 	if (c->test_only) {
 		conf_print(c, stdout);
 		return EXIT_CODE_OK;

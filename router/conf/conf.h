@@ -3,9 +3,13 @@
 #pragma once
 
 /*
- * Configuration: plain values, filled from flags (and later the file) along the option table in
- * conf_list.h, checked, then never changed.  Only main and the admin side see struct conf; modules
- * get the part they need as const.
+ * Configuration: plain values, filled from a file and from flags along the tables conf_list.h (values) and
+ * conf_key_list.h (lists), checked, then never changed.  Only main and the admin side see struct conf; modules get the
+ * part they need as const.
+ *
+ *	conf_list.h ──► defaults ──► file (-c) ──► flags ──► checks ──► struct conf ──► -t
+ *
+ * Flags change one pool: the one that --pool names, else the file's only one, else a new one.
  *
  * To add an option: a field here and a row in conf_list.h.
  */
@@ -21,6 +25,13 @@
 
 enum conf_role { ROLE_STORE, ROLE_CACHE };
 enum conf_protocol { PROTOCOL_REDIS, PROTOCOL_MEMCACHED };
+enum conf_ring_mode {
+	RING_MODE_NATIVE,
+	RING_MODE_KETAMA,
+	RING_MODE_LIBMEMCACHED,
+	RING_MODE_LIBMEMCACHED_WEIGHTED,
+	RING_MODE_MODULA
+};
 enum conf_multikey { MULTIKEY_OWNER, MULTIKEY_TAG };
 enum conf_on_failure { ON_FAILURE_FAIL_FAST, ON_FAILURE_EJECT };
 
@@ -43,6 +54,11 @@ struct conf_keepalive {
 	uint64_t user_timeout_ns;
 };
 
+struct conf_listener {
+	struct addr address;
+	bool proxy; /* each connection begins with a PROXY protocol v2 header */
+};
+
 struct conf_node {
 	char *name; /* owned */
 	struct addr address;
@@ -50,16 +66,20 @@ struct conf_node {
 	bool named; /* a name was given; else it is the address as written */
 };
 
+struct conf_access;
+
 struct conf_pool {
-	char *name; /* owned */
+	char *name;     /* owned */
+	bool from_file; /* a file has it, so it must say its role */
 	enum conf_role role;
 	bool role_given;
 	enum conf_protocol protocol;
-	struct addr *listen; /* owned array */
+	struct conf_listener *listen; /* owned array */
 	size_t nlisten;
-	bool proxy_protocol;     /* clients of all its listeners begin with a PROXY header */
 	struct conf_node *nodes; /* owned array, in the order given */
 	size_t nnodes;
+	struct conf_access *access; /* owned: who may log in here, and how we do at the nodes */
+	enum conf_ring_mode ring_mode;
 	uint32_t ring_points;
 	char ring_hash_tag[3]; /* "" or two characters */
 	uint32_t database;
@@ -99,19 +119,49 @@ struct conf {
 	struct conf_pool *pools;         /* owned array */
 	size_t npools;
 	bool test_only; /* -t */
+	char *file;     /* owned; NULL: flags alone */
+	int argc;       /* what conf_again() reads once more */
+	char **argv;    /* owned, NULL-terminated */
 };
 
 enum conf_exit { CONF_GO_ON, CONF_EXIT_OK, CONF_EXIT_USAGE, CONF_EXIT_BAD };
 
 /*
- * Reads the command line.  CONF_EXIT_OK: --help or --version was printed to `out`.  CONF_EXIT_USAGE
- * / _BAD: the reasons were printed to `err`, with the nearest valid name where one was mistyped.
- * CONF_GO_ON: *c is filled and checked.  Otherwise *c is empty; conf_fini() is allowed in any case.
+ * Reads the command line and the file that it names.  CONF_EXIT_OK: --help or --version was printed to `out`.
+ * CONF_EXIT_USAGE / _BAD: the reasons were printed to `err`, with the nearest valid name where one was mistyped.
+ * CONF_GO_ON: *c is filled and checked; err may hold warnings.  Otherwise *c is empty; conf_fini() is allowed in any
+ * case.  Nothing is borrowed from argv.
  */
 enum conf_exit conf_from_argv(
 	struct conf *c, int argc, char **argv, FILE *out, FILE *err) MUST_CHECK;
 
-/* -t: every option with the value in effect, and the connections that each node will see. */
+/*
+ * What the file may say and nobody enforces yet, one line each on err; how many.  Serving without
+ * asking for the passwords that somebody configured would be worse than not serving.
+ */
+unsigned conf_refuse_unserved(const struct conf *c, FILE *err) MUST_CHECK;
+
+/*
+ * -t: the file that makes this configuration, with every value in effect; in comments the share of each node and the
+ * connections that it will see.  No password.
+ */
 void conf_print(const struct conf *c, FILE *out);
 
 void conf_fini(struct conf *c);
+
+/* ------------------------------------------------------------------------------------------------
+ * Reloading
+ */
+
+/* What `running` was made of, read again: the same flags, its file, the password files.  As conf_from_argv(). */
+enum conf_exit conf_again(struct conf *fresh, const struct conf *running, FILE *err) MUST_CHECK;
+
+/*
+ * May `fresh` take the place of `running` in a process that serves?  It may differ in the options that conf_list.h marks
+ * RELOAD and in what conf_access.h holds.  Returns how many other differences there are, each a line on err.
+ */
+unsigned conf_reload_check(
+	const struct conf *running, const struct conf *fresh, FILE *err) MUST_CHECK;
+
+/* The differences that may be applied, one `what: old -> new` a line; how many.  Of secrets only that they changed. */
+unsigned conf_print_changes(const struct conf *running, const struct conf *fresh, FILE *out);

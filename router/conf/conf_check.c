@@ -8,35 +8,19 @@
  */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "ring/ring.h"
+#include "router/conf/conf_access.h"
+#include "router/conf/conf_option.h"
 #include "router/conf/conf_value.h"
 
-/* Port 0 is a new port each time, so it is never the same address. */
-static bool same_listener(const struct addr *a, const struct addr *b)
-{
-	return addr_eq(a, b) && !(a->family == ADDR_INET && a->port == 0);
-}
-
-static void check_listeners(const struct conf *c, const struct conf_pool *p, struct conf_report *r)
+static void check_listeners(const struct conf_pool *p, struct conf_report *r)
 {
 	if (p->nlisten == 0)
 		conf_problem(
 			r, "pool '%s': listen: no address to listen on (--listen ADDR)", p->name);
-	for (size_t i = 0; i < p->nlisten; i++) {
-		const struct addr *a = &p->listen[i];
-		for (size_t j = 0; j < i; j++) {
-			if (same_listener(a, &p->listen[j])) {
-				conf_problem(r, "pool '%s': listen: %s is given twice", p->name,
-					a->text);
-				break;
-			}
-		}
-		if (c->admin_given && same_listener(a, &c->admin))
-			conf_problem(r, "pool '%s': listen: %s is the address of admin too",
-				p->name, a->text);
-	}
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -73,29 +57,6 @@ static void check_names(const struct conf_pool *p, struct conf_report *r)
 	free(sorted);
 }
 
-/* Pairwise, since one address can be written in many ways; ports and hosts differ early. */
-static void check_addresses(const struct conf_pool *p, struct conf_report *r)
-{
-	for (size_t i = 0; i < p->nnodes; i++) {
-		const struct conf_node *n = &p->nodes[i];
-		for (size_t j = 0; j < i; j++) {
-			if (!addr_eq(&n->address, &p->nodes[j].address))
-				continue;
-			conf_problem(r,
-				"pool '%s': node '%s': address: %s is that of node '%s' too",
-				p->name, n->name, n->address.text, p->nodes[j].name);
-			break;
-		}
-		for (size_t j = 0; j < p->nlisten; j++) {
-			if (addr_eq(&n->address, &p->listen[j]))
-				conf_problem(r,
-					"pool '%s': node '%s': address: %s is this router's own "
-					"listener",
-					p->name, n->name, n->address.text);
-		}
-	}
-}
-
 static void check_weights(const struct conf_pool *p, struct conf_report *r)
 {
 	uint64_t points = 0;
@@ -126,7 +87,6 @@ static void check_nodes(const struct conf_pool *p, struct conf_report *r)
 		return;
 	}
 	check_names(p, r);
-	check_addresses(p, r);
 	check_weights(p, r);
 }
 
@@ -152,6 +112,18 @@ static void check_on_failure(const struct conf_pool *p, struct conf_report *r)
 	conf_problem(r, "pool '%s': on_failure: eject %s", p->name, why);
 }
 
+/* Words that are known, so that they can be refused by name. */
+static void check_later(const struct conf_pool *p, struct conf_report *r)
+{
+	char buf[CONF_SHOWN_MAX];
+	if (p->protocol != PROTOCOL_REDIS)
+		conf_problem(r, "pool '%s': protocol: %s is not built in yet: use redis", p->name,
+			conf_option_show(conf_option_find("protocol"), NULL, p, buf));
+	if (p->ring_mode != RING_MODE_NATIVE)
+		conf_problem(r, "pool '%s': ring.mode: %s is not built in yet: use native", p->name,
+			conf_option_show(conf_option_find("ring.mode"), NULL, p, buf));
+}
+
 static void check_limits(const struct conf_limits *l, struct conf_report *r)
 {
 	char bulk[CONF_VALUE_MAX], request[CONF_VALUE_MAX];
@@ -175,14 +147,57 @@ static void check_backoff(const struct conf_pool *p, struct conf_report *r)
 		p->name, first, longest);
 }
 
+static void check_pool_name(const struct conf *c, size_t at, struct conf_report *r)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (strcmp(c->pools[i].name, c->pools[at].name) == 0) {
+			conf_problem(r, "pool '%s': name: two pools have it", c->pools[at].name);
+			return;
+		}
+	}
+}
+
+static void check_pool(const struct conf *c, size_t at, struct conf_report *r)
+{
+	const struct conf_pool *p = &c->pools[at];
+	check_pool_name(c, at, r);
+	if (p->from_file && !p->role_given)
+		conf_problem(r, "pool '%s': role: a file must say it: cache or store", p->name);
+	check_listeners(p, r);
+	check_nodes(p, r);
+	check_later(p, r);
+	check_on_failure(p, r);
+	check_backoff(p, r);
+}
+
 void conf_check(const struct conf *c, struct conf_report *r)
 {
 	check_limits(&c->limits, r);
+	if (c->npools == 0)
+		conf_problem(r, "pools: there is none (in the file, or --listen and --node)");
+	for (size_t i = 0; i < c->npools; i++)
+		check_pool(c, i, r);
+	conf_check_addresses(c, r);
+}
+
+/* One user `default` whom nothing is asked or denied: the same as none. */
+static bool has_users(const struct conf_access *a)
+{
+	return a->nusers != 1 || strcmp(a->users[0].name, CONF_USER_DEFAULT) != 0 ||
+	       a->users[0].npasswords > 0 || a->users[0].ndeny > 0;
+}
+
+unsigned conf_refuse_unserved(const struct conf *c, FILE *err)
+{
+	struct conf_report r = {.err = err};
 	for (size_t i = 0; i < c->npools; i++) {
 		const struct conf_pool *p = &c->pools[i];
-		check_listeners(c, p, r);
-		check_nodes(p, r);
-		check_on_failure(p, r);
-		check_backoff(p, r);
+		if (has_users(p->access))
+			conf_problem(&r, "pool '%s': clients: users are not built in yet", p->name);
+		if (p->access->node_password.file != NULL)
+			conf_problem(&r,
+				"pool '%s': node_auth: logging in at nodes is not built in yet",
+				p->name);
 	}
+	return r.problems;
 }

@@ -13,6 +13,7 @@ enum conf_flag_kind {
 	FLAG_SWITCH,
 	FLAG_LATER,
 	FLAG_LISTEN,
+	FLAG_FILE,
 	FLAG_POOL,
 	FLAG_NODE,
 	FLAG_SET,

@@ -27,6 +27,8 @@
 #define C_TYPE_PERCENT double
 #define C_TYPE_BOOL bool
 #define C_TYPE_ROLE enum conf_role
+#define C_TYPE_PROTOCOL enum conf_protocol
+#define C_TYPE_RING_MODE enum conf_ring_mode
 #define C_TYPE_MULTIKEY enum conf_multikey
 #define C_TYPE_ON_FAILURE enum conf_on_failure
 #define C_TYPE_LOG_LEVEL enum log_level
@@ -38,17 +40,21 @@
 #define OWNER_ROUTER struct conf
 #define OWNER_POOL struct conf_pool
 
-#define X(scope, type, key, field, ...) \
+#define X(scope, type, reload, key, field, ...) \
 	_Static_assert(__builtin_types_compatible_p( \
 			       __typeof__(((OWNER_##scope *)NULL)->field), C_TYPE_##type), \
 		"type of " key);
 #include "router/conf/conf_list.h"
 #undef X
 
+#define RELOAD true
+#define RESTART false
+
 const struct conf_option conf_options[] = {
-#define X(scope_, type_, key_, field_, fallback_, min_, max_, unit_, help_) \
+#define X(scope_, type_, reload_, key_, field_, fallback_, min_, max_, unit_, help_) \
 	{.scope = CONF_##scope_, \
 		.type = CONF_##type_, \
+		.reload = reload_, \
 		.offset = offsetof(OWNER_##scope_, field_), \
 		.key = (key_), \
 		.fallback = (fallback_), \
@@ -102,7 +108,9 @@ static const struct type_ops {
 	[CONF_PERCENT] = {WIDTH_SHARE, "a share", "20%", conf_read_percent, conf_show_percent},
 	[CONF_BOOL] = {WIDTH_BOOL, NULL, NULL, conf_read_bool, conf_show_bool},
 	[CONF_ROLE] = {.width = WIDTH_32},
+	[CONF_PROTOCOL] = {.width = WIDTH_32},
 	[CONF_MULTIKEY] = {.width = WIDTH_32},
+	[CONF_RING_MODE] = {.width = WIDTH_32},
 	[CONF_ON_FAILURE] = {.width = WIDTH_32},
 	[CONF_LOG_LEVEL] = {.width = WIDTH_32},
 	[CONF_ADDR] = {.width = WIDTH_TEXT, .noun = "an address"},
@@ -344,6 +352,14 @@ bool conf_option_set(const struct conf_option *o, struct conf *c, struct conf_po
 	return why == 0;
 }
 
+void conf_option_give(const struct conf_option *o, struct conf *c, struct conf_pool *p,
+	const char *text, struct conf_report *r)
+{
+	CHECK(o->scope == CONF_ROUTER || p != NULL);
+	if (conf_option_set(o, c, p, text, r) && p != NULL && o->type == CONF_ROLE)
+		p->role_given = true;
+}
+
 const char *conf_option_show(const struct conf_option *o, const struct conf *c,
 	const struct conf_pool *p, char buf[CONF_SHOWN_MAX])
 {
@@ -353,9 +369,12 @@ const char *conf_option_show(const struct conf_option *o, const struct conf *c,
 	return number_show(o, at, buf);
 }
 
-void conf_option_defaults(struct conf *c, struct conf_pool *p)
+void conf_option_defaults(enum conf_scope scope, struct conf *c, struct conf_pool *p)
 {
 	struct conf_report r = {.err = stderr};
-	for (size_t i = 0; i < conf_option_count; i++)
-		CHECK(conf_option_set(&conf_options[i], c, p, conf_options[i].fallback, &r));
+	for (size_t i = 0; i < conf_option_count; i++) {
+		const struct conf_option *o = &conf_options[i];
+		if (o->scope == scope)
+			CHECK(conf_option_set(o, c, p, o->fallback, &r));
+	}
 }

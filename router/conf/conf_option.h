@@ -27,8 +27,10 @@ enum conf_type {
 	CONF_PERCENT,
 	CONF_BOOL,
 	CONF_ROLE,
+	CONF_PROTOCOL,
 	CONF_MULTIKEY,
 	CONF_ON_FAILURE,
+	CONF_RING_MODE,
 	CONF_LOG_LEVEL,
 	CONF_ADDR,
 	CONF_NAME,
@@ -40,6 +42,7 @@ enum conf_type {
 struct conf_option {
 	enum conf_scope scope;
 	enum conf_type type;
+	bool reload;   /* SIGHUP may change it */
 	size_t offset; /* of the field, in struct conf or struct conf_pool */
 	const char *key;
 	const char *fallback; /* the default */
@@ -62,6 +65,10 @@ const struct conf_option *conf_option_nearest(const char *key);
 bool conf_option_set(const struct conf_option *o, struct conf *c, struct conf_pool *p,
 	const char *text, struct conf_report *r) MUST_CHECK;
 
+/* The same by somebody's wish: of a role it is remembered that it was given. */
+void conf_option_give(const struct conf_option *o, struct conf *c, struct conf_pool *p,
+	const char *text, struct conf_report *r);
+
 #define CONF_SHOWN_MAX 320
 
 /* The value as conf_option_set() takes it: in buf, or the field's own text. */
@@ -71,8 +78,8 @@ const char *conf_option_show(const struct conf_option *o, const struct conf *c,
 /* What it takes: "1 .. 256, or auto"; "store or cache".  Returns buf. */
 const char *conf_option_range(const struct conf_option *o, char buf[CONF_SHOWN_MAX]);
 
-/* Every option to its default; all fields must be zero. */
-void conf_option_defaults(struct conf *c, struct conf_pool *p);
+/* Every option of a scope to its default; the fields must be zero.  The other pointer may be NULL. */
+void conf_option_defaults(enum conf_scope scope, struct conf *c, struct conf_pool *p);
 
 /* Small enough an edit distance for 'did you mean'. */
 bool conf_near(const char *written, const char *valid, unsigned *ret_distance);

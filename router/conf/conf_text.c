@@ -29,11 +29,42 @@ static int addr_set(struct addr *at, const char *text, const char **ret_why)
 	return 0;
 }
 
-static bool path_ok(const char *text)
+/* How many bytes follow the first of a character; -1: it can't be the first. */
+static int utf8_more(uint8_t first)
+{
+	if (first < 0x80)
+		return 0;
+	if (first < 0xc2 || first > 0xf4)
+		return -1;
+	return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+}
+
+int32_t conf_utf8_next(const char **text)
+{
+	static const int32_t least[] = {0, 0x80, 0x800, 0x10000}; /* shorter ones are forgeries */
+	const uint8_t *p = (const uint8_t *)*text;
+	int more = utf8_more(p[0]);
+	if (more < 0)
+		return -1;
+	int32_t c = more == 0 ? p[0] : p[0] & (0x3f >> more);
+	for (int i = 1; i <= more; i++) {
+		if ((p[i] & 0xc0) != 0x80) /* the NUL at the end too */
+			return -1;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return -1;
+	*text += more + 1;
+	return c;
+}
+
+bool conf_path_ok(const char *text)
 {
 	size_t n = strlen(text);
-	for (size_t i = 0; i < n; i++) {
-		if ((uint8_t)text[i] < 0x20 || text[i] == 0x7f)
+	const char *end = text + n;
+	while (text < end) {
+		int32_t c = conf_utf8_next(&text);
+		if (c < 0x20 || (c >= 0x7f && c < 0xa0))
 			return false;
 	}
 	return n >= 1 && n < PATH_MAX;
@@ -69,7 +100,7 @@ int conf_text_set(enum conf_type type, void *at, const char *text, const char **
 		return tag_set(at, text);
 
 	bool name = type == CONF_NAME;
-	if (name ? !conf_name_ok(span_str(text)) : !path_ok(text))
+	if (name ? !conf_name_ok(span_str(text)) : !conf_path_ok(text))
 		return RW_ESYNTAX;
 	bool unset = strcmp(text, name ? WORD_AUTO : WORD_NONE) == 0;
 	replace_text(at, unset ? NULL : text);

@@ -177,8 +177,8 @@ int acceptor_start(struct control *ctl)
 			struct listener *l = &ctl->listeners[ctl->nlisteners];
 			l->control = ctl;
 			l->pool = (uint32_t)p;
-			l->behind_proxy = pool->proxy_protocol;
-			int r = listener_open(l, &pool->listen[i]);
+			l->behind_proxy = pool->listen[i].proxy;
+			int r = listener_open(l, &pool->listen[i].address);
 			if (r != 0)
 				return r;
 			ctl->nlisteners++;

@@ -129,7 +129,9 @@ TLVS = b'\x04\0\x03abc' + b'\x02\0\x0bexample.org'
 @pytest.fixture
 def proxied(edge, node):
     def make(**sets):
-        return edge({'n1': node.text}, sets={'proxy_protocol': 'true', **sets})
+        router = edge({'n1': node.text}, sets=sets, start=False)
+        router.listen += ' proxy'
+        return router.start()
     return make
 
 

@@ -6,9 +6,12 @@
  * Runs the command line as main() does and keeps what it said.
  */
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "router/conf/conf.h"
 
@@ -48,6 +51,56 @@ static inline void run_fini(struct run *r)
 	conf_fini(&r->conf);
 	free(r->out);
 	free(r->err);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Files: a group of tests may run in a folder of its own, so that their names are known.
+ */
+static inline int run_enter_folder(void **state)
+{
+	char path[] = "/tmp/ringway-conf.XXXXXX";
+	if (mkdtemp(path) == NULL || chdir(path) != 0)
+		return -1;
+	*state = strdup(path);
+	return *state != NULL ? 0 : -1;
+}
+
+/* cmocka calls it also after an entering that failed: then there is nothing to remove. */
+static inline int run_leave_folder(void **state)
+{
+	char *path = *state;
+	DIR *dir = path != NULL ? opendir(path) : NULL;
+	if (dir == NULL)
+		return -1;
+	for (const struct dirent *e; (e = readdir(dir)) != NULL;) /* NOLINT: one thread */
+		(void)unlinkat(dirfd(dir), e->d_name, 0);
+	(void)closedir(dir);
+	int r = chdir("/") == 0 ? rmdir(path) : -1;
+	free(path);
+	return r;
+}
+
+static inline void run_write(const char *name, const void *bytes, size_t len)
+{
+	FILE *f = fopen(name, "we");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(name, 0600), 0);
+}
+
+#define RUN_FILE "f.yml"
+
+/* -c f.yml with these flags. */
+static inline void run_file(struct run *r, const char *text, const char *const *args)
+{
+	const char *all[RUN_ARGS_MAX] = {"-c", RUN_FILE};
+	for (size_t n = 0; args != NULL && args[n] != NULL; n++) {
+		assert_true(n + 3 < RUN_ARGS_MAX);
+		all[n + 2] = args[n];
+	}
+	run_write(RUN_FILE, text, strlen(text));
+	run_args(r, all);
 }
 
 /* What -t prints; the caller frees it. */

@@ -51,9 +51,19 @@ static const struct row rows[] = {
 	{"wrong usage is told before a wrong value", {"--threads", "x", "--bogus"}, CONF_EXIT_USAGE,
 		{"--bogus"}},
 
-	{"-c", {"-c", "f"}, CONF_EXIT_BAD,
-		{"-c: reading a configuration file is not built in yet"}},
-	{"-c without a value", {"-c"}, CONF_EXIT_BAD, {"not built in yet"}},
+	{"-c of no file", {"-c", "/nowhere/f.yml"}, CONF_EXIT_BAD,
+		{"ringway: -c '/nowhere/f.yml': No such file or directory\n"}},
+	{"-c of a folder", {"-c", "/"}, CONF_EXIT_BAD, {"-c '/': Is a directory"}},
+	{"-c of a device that never ends", {"-c", "/dev/zero"}, CONF_EXIT_BAD,
+		{"-c '/dev/zero': larger than 8mb"}},
+	{"-c of nothing", {"-c", "/dev/null", L, N}, CONF_GO_ON, {0}},
+	{"-c of nothing, and no pool in flags", {"-c", "/dev/null"}, CONF_EXIT_BAD,
+		{"pools: there is none"}},
+	{"-c of nothing, a pool without nodes", {"-c", "/dev/null", "--pool=x"}, CONF_EXIT_BAD,
+		{"pool 'x': listen: ", "pool 'x': nodes: "}},
+	{"-c without a value", {"-c"}, CONF_EXIT_USAGE, {"-c needs a value: -c FILE"}},
+	{"-c twice", {"-c", "/dev/null", "-c", "/dev/null", L, N}, CONF_EXIT_USAGE,
+		{"-c is given twice"}},
 	{"--memcached-listen", {"--memcached-listen", "h:1"}, CONF_EXIT_BAD,
 		{"--memcached-listen: listening for memcached clients is not built in yet"}},
 	{"--zookeeper", {"--zookeeper=h:1/x"}, CONF_EXIT_BAD,
@@ -68,7 +78,9 @@ static const struct row rows[] = {
 	{"an empty key", {L, N, "--set", "=1"}, CONF_EXIT_BAD, {"unknown key ''"}},
 	{"a key that is a flag", {L, N, "--set", "listen=h:1"}, CONF_EXIT_BAD, {"flag --listen"}},
 	{"a key of what is not there yet", {L, N, "--set", "zookeeper=h:1"}, CONF_EXIT_BAD,
-		{"unknown key 'zookeeper'"}},
+		{"--set: zookeeper: membership through ZooKeeper is not built in yet"}},
+	{"a pool's key of what is not there yet", {L, N, "--set", "ring.eject=x"}, CONF_EXIT_BAD,
+		{"--set: ring.eject: ", " is not built in yet"}},
 	{"a pool's key names its pool", {L, N, "--set", "role=x", "--pool", "p1"}, CONF_EXIT_BAD,
 		{"pool 'p1': role: 'x'", "store or cache"}},
 	{"a router's key", {L, N, "--threads", "0"}, CONF_EXIT_BAD, {"threads: '0'", "1 .. 256"}},
@@ -161,9 +173,9 @@ static void flags_fill_the_configuration(void **state)
 	assert_int_equal(p->on_failure, ON_FAILURE_FAIL_FAST);
 	assert_true(p->request_timeout_ns == 30 * NS_PER_S);
 	assert_int_equal(p->nlisten, 3);
-	assert_int_equal(p->listen[0].port, 0);
-	assert_string_equal(p->listen[1].host, "::1");
-	assert_int_equal(p->listen[2].family, ADDR_UNIX);
+	assert_int_equal(p->listen[0].address.port, 0);
+	assert_string_equal(p->listen[1].address.host, "::1");
+	assert_int_equal(p->listen[2].address.family, ADDR_UNIX);
 
 	assert_int_equal(p->nnodes, 3);
 	assert_string_equal(p->nodes[0].name, "a");

@@ -31,6 +31,12 @@ static const struct row rows[] = {
 	{"port 0 twice is two ports", {"--listen=h:0", "--listen=h:0", "--admin=h:0", N}, {0}},
 	{"a listener is admin too", {L, N, "--admin=127.0.0.1:6380"},
 		{"127.0.0.1:6380 is the address of admin too"}},
+	{"a listener with PROXY", {"--listen", "h:1 proxy", N}, {0}},
+	{"a listener with something else", {"--listen", "h:1 prox", N},
+		{"listen: 'h:1 prox': only `proxy` may follow an address"}},
+	{"a listener with more", {"--listen", "h:1 proxy x", N}, {"only `proxy` may follow"}},
+	{"a listener with a space", {"--listen", "h:1 ", N}, {"only `proxy` may follow"}},
+	{"a listener that is only a word", {"--listen", " proxy", N}, {"empty address"}},
 	{"a bad listener", {"--listen", "127.0.0.1", N}, {"listen: '127.0.0.1': no port"}},
 	{"a memcached listener", {"--listen", "memcached://h:1", N},
 		{"listening for memcached clients is not built in yet"}},
@@ -74,7 +80,7 @@ static const struct row rows[] = {
 	{"an IPv6 address as name", {L, "--node", "[fe80::1%eth0]:7001"}, {0}},
 	{"a path as name", {L, "--node", "unix:/run/redis/a.sock"}, {0}},
 	{"a path that is no name", {L, "--node", "unix:/run/a+b"},
-		{"node 'unix:/run/a+b': name: this address can't be a name: write NAME=ADDR"}},
+		{"node 'unix:/run/a+b': name: this address can't be a name: give the node one"}},
 	{"a path that is no name, named", {L, "--node", "a=unix:/run/a+b=c"}, {0}},
 	{"an address too long to be a name", {L, "--node", LABEL_60 "." LABEL_60 "." LABEL_60 ":1"},
 		{"name: this address can't be"}},
@@ -102,6 +108,11 @@ static const struct row rows[] = {
 	{"eject alone", {L, N, "--set", "on_failure=eject", "--role=cache", "--sole-router"},
 		{"on_failure: eject is not built in yet"}},
 	{"a cache alone", {L, N, "--role=cache", "--sole-router"}, {0}},
+
+	{"another protocol", {L, N, "--set", "protocol=memcached"},
+		{"pool 'main': protocol: memcached is not built in yet: use redis"}},
+	{"another ring", {L, N, "--set", "ring.mode=ketama"},
+		{"pool 'main': ring.mode: ketama is not built in yet: use native"}},
 
 	{"bulk above a request",
 		{L, N, "--set", "limits.bulk=2mb", "--set", "limits.request_size=1mb"},
@@ -171,8 +182,7 @@ static void more_nodes_than_a_ring_has_are_refused(void **state)
 	r.err = open_memstream(&err, &len);
 	assert_non_null(r.err);
 	conf_init(&c);
-	c.pools[0].name = strdup("p");
-	conf_add_listener(&c.pools[0], "h:1", &r);
+	conf_add_listener(conf_add_pool(&c, "p"), "h:1", &r);
 	c.pools[0].nnodes = RING_NODES_MAX + 1; /* counted before anybody looks at them */
 	conf_check(&c, &r);
 	c.pools[0].nnodes = 0;
@@ -183,14 +193,59 @@ static void more_nodes_than_a_ring_has_are_refused(void **state)
 	free(err);
 }
 
+/* As many as a ring takes, and every address wrong: the checks may not be quadratic. */
+static void the_checks_of_many_nodes_end_soon(void **state)
+{
+	(void)state;
+	struct conf c;
+	char *err;
+	size_t len;
+	struct conf_report r = {.err = open_memstream(&err, &len)};
+	assert_non_null(r.err);
+	conf_init(&c);
+	struct conf_pool *p = conf_add_pool(&c, "p");
+	p->ring_points = 1;
+	conf_add_listener(p, "h:1", &r);
+	for (unsigned i = 0; i < RING_NODES_MAX; i++) {
+		char text[64];
+		(void)snprintf(text, sizeof(text), "n%u=[::%x]:6379", i, i < 2 ? 1 : i);
+		conf_add_node(p, text, &r);
+	}
+	conf_check(&c, &r);
+	conf_fini(&c);
+	(void)fclose(r.err);
+	assert_string_equal(err,
+		"ringway: pool 'p': node 'n1': address: [::1]:6379 is that of node 'n0' too\n");
+	free(err);
+}
+
+static void the_first_problems_are_shown_and_all_are_counted(void **state)
+{
+	(void)state;
+	struct conf c;
+	char *err;
+	size_t len;
+	struct conf_report r = {.err = open_memstream(&err, &len)};
+	assert_non_null(r.err);
+	conf_init(&c);
+	struct conf_pool *p = conf_add_pool(&c, "p");
+	for (unsigned i = 0; i < 1000; i++)
+		conf_add_node(p, "x", &r);
+	conf_fini(&c);
+	(void)fclose(r.err);
+	assert_int_equal(r.problems, 1000);
+	assert_int_equal(count_lines(err), CONF_PROBLEMS_SHOWN + 1);
+	assert_non_null(strstr(err, "\nringway: more problems are not shown\n"));
+	free(err);
+}
+
 static void many_nodes_are_kept_in_order(void **state)
 {
 	(void)state;
 	struct conf c;
 	struct conf_report r = {.err = stderr};
 	conf_init(&c);
-	struct conf_pool *p = &c.pools[0];
-	p->name = strdup("p");
+	struct conf_pool *p = conf_add_pool(&c, "p");
 	conf_add_listener(p, "h:1", &r);
 	for (unsigned i = 0; i < 1000; i++) {
 		char text[64];
@@ -216,6 +271,8 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_together_is_refused),
 		cmocka_unit_test(one_problem_is_one_line),
 		cmocka_unit_test(more_nodes_than_a_ring_has_are_refused),
+		cmocka_unit_test(the_checks_of_many_nodes_end_soon),
+		cmocka_unit_test(the_first_problems_are_shown_and_all_are_counted),
 		cmocka_unit_test(many_nodes_are_kept_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

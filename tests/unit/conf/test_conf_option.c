@@ -24,6 +24,7 @@ static void bench_init(struct bench *b)
 {
 	memset(b, 0, sizeof(*b));
 	conf_init(&b->conf);
+	(void)conf_add_pool(&b->conf, "p");
 	b->report.err = open_memstream(&b->err, &b->err_len);
 	assert_non_null(b->report.err);
 }
@@ -99,6 +100,8 @@ static void defaults_are_those_of_the_contract(void **state)
 		{"limits.pipeline", "1024"},
 		{"limits.bulk", "4mb"},
 		{"role", "store"},
+		{"protocol", "redis"},
+		{"ring.mode", "native"},
 		{"database", "0"},
 		{"multikey", "owner"},
 		{"on_failure", "fail_fast"},
@@ -120,6 +123,21 @@ static void defaults_are_those_of_the_contract(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(promised); i++)
 		assert_string_equal(conf_option_find(promised[i].key)->fallback, promised[i].value);
+}
+
+/* What SIGHUP may change, by contract with the control thread: a row that says RELOAD is applied there. */
+static void what_may_be_reloaded_is_listed(void **state)
+{
+	(void)state;
+	static const char *const reloadable[] = {"log_level", "drain_timeout", "limits.clients",
+		"limits.client_output_buffer", "limits.request_size", "limits.memory",
+		"limits.idle_timeout", "limits.proxy_header", "limits.pipeline", "limits.bulk"};
+	size_t n = 0;
+	for (size_t i = 0; i < conf_option_count; i++)
+		n += conf_options[i].reload;
+	assert_int_equal(n, ARRAY_LEN(reloadable));
+	for (size_t i = 0; i < n; i++)
+		assert_true(conf_option_find(reloadable[i])->reload);
 }
 
 static void points_agree_with_the_ring(void **state)
@@ -156,6 +174,7 @@ static void expect_refused(struct bench *b, const struct conf_option *o, uint64_
 	char range[CONF_SHOWN_MAX];
 	(void)snprintf(before, sizeof(before), "%s", bench_show(b, o->key, after));
 	number_types[o->type].show(v, text);
+	b->report.problems = 0; /* else it stops talking after some */
 	if (bench_set(b, o->key, text))
 		fail_msg("%s=%s is taken", o->key, text);
 	assert_string_equal(bench_show(b, o->key, after), before);
@@ -237,6 +256,14 @@ static const struct {
 	{"limits.bulk", "16kb", ROUTER_FIELD(limits.bulk), 16384},
 	{"role", "cache", POOL_FIELD(role), ROLE_CACHE},
 	{"role", "store", POOL_FIELD(role), ROLE_STORE},
+	{"protocol", "memcached", POOL_FIELD(protocol), PROTOCOL_MEMCACHED},
+	{"protocol", "redis", POOL_FIELD(protocol), PROTOCOL_REDIS},
+	{"ring.mode", "ketama", POOL_FIELD(ring_mode), RING_MODE_KETAMA},
+	{"ring.mode", "libmemcached", POOL_FIELD(ring_mode), RING_MODE_LIBMEMCACHED},
+	{"ring.mode", "libmemcached_weighted", POOL_FIELD(ring_mode),
+		RING_MODE_LIBMEMCACHED_WEIGHTED},
+	{"ring.mode", "modula", POOL_FIELD(ring_mode), RING_MODE_MODULA},
+	{"ring.mode", "native", POOL_FIELD(ring_mode), RING_MODE_NATIVE},
 	{"database", "5", POOL_FIELD(database), 5},
 	{"multikey", "tag", POOL_FIELD(multikey), MULTIKEY_TAG},
 	{"multikey", "owner", POOL_FIELD(multikey), MULTIKEY_OWNER},
@@ -244,7 +271,6 @@ static const struct {
 	{"on_failure", "fail_fast", POOL_FIELD(on_failure), ON_FAILURE_FAIL_FAST},
 	{"sole_router", "yes", POOL_FIELD(sole_router), true},
 	{"sole_router", "off", POOL_FIELD(sole_router), false},
-	{"proxy_protocol", "on", POOL_FIELD(proxy_protocol), true},
 	{"ring.points", "160", POOL_FIELD(ring_points), 160},
 	{"timeouts.connect", "50ms", POOL_FIELD(connect_timeout_ns), 50 * NS_PER_MS},
 	{"timeouts.request", "30s", POOL_FIELD(request_timeout_ns), 30 * NS_PER_S},
@@ -371,7 +397,17 @@ static void names_paths_and_tags_have_a_word_for_unset(void **state)
 	path[4095] = '\0';
 	assert_true(bench_set(&b, "ready_file", path));
 	assert_string_equal(b.conf.ready_file, path);
-	assert_false(bench_set(&b, "ready_file", "/tmp/a\nb"));
+	static const char *const no_paths[] = {"/tmp/a\nb", "\x7f", "\xff", "\xc3", "a\xc3(",
+		"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x8f\xbf\xbf",
+		"\xf5\x80\x80\x80", "\xc2\x85", "\x80", "\xe2\x82"};
+	for (size_t i = 0; i < ARRAY_LEN(no_paths); i++)
+		assert_false(bench_set(&b, "ready_file", no_paths[i]));
+	static const char *const odd_paths[] = {"\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+		"\xc2\xa0", "\xef\xbf\xbf", "\xf4\x8f\xbf\xbf", " ", "a b"};
+	for (size_t i = 0; i < ARRAY_LEN(odd_paths); i++) {
+		assert_true(bench_set(&b, "ready_file", odd_paths[i]));
+		assert_string_equal(b.conf.ready_file, odd_paths[i]);
+	}
 	assert_false(bench_set(&b, "ready_file", ""));
 	assert_true(bench_set(&b, "ready_file", "none"));
 	assert_null(b.conf.ready_file);
@@ -503,6 +539,7 @@ int main(void)
 		cmocka_unit_test(rows_are_complete_and_unique),
 		cmocka_unit_test(a_default_is_shown_as_the_table_has_it),
 		cmocka_unit_test(defaults_are_those_of_the_contract),
+		cmocka_unit_test(what_may_be_reloaded_is_listed),
 		cmocka_unit_test(points_agree_with_the_ring),
 		cmocka_unit_test(the_ends_of_every_range_are_taken_and_one_beyond_is_not),
 		cmocka_unit_test(every_value_lands_in_its_field),

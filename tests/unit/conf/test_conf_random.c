@@ -3,15 +3,16 @@
 #include "tests/support/test.h"
 
 #include "base/rand.h"
+#include "router/conf/conf_access.h"
 #include "router/conf/conf_internal.h"
 #include "router/conf/conf_option.h"
 #include "router/conf/conf_value.h"
 #include "tests/unit/conf/run.h"
 
 /*
- * Two properties over random command lines: what -t prints, given back with --set, is the same
- * configuration; and no command line at all, however odd, does more than be refused.  Seeds are
- * fixed: a failure can be had again.
+ * Properties over random configurations: what -t prints is a file that makes the same one, whether
+ * it came from flags or from a file; and no command line at all, however odd, does more than be
+ * refused.  Seeds are fixed: a failure can be had again.
  */
 
 #define TEXT_MAX 256
@@ -91,8 +92,10 @@ static const char *random_value(struct rng *rng, const struct conf_option *o, ch
 		"none", "127.0.0.1:9180", "[::1]:0", "unix:/a=b", "h:1"};
 	static const char *const names[] = {
 		"auto", "none", "r1", "127.0.0.1:6380", "[::1]:1", "%/"};
-	static const char *const paths[] = {
-		"none", "auto", "/run/r", "a b", "'#: ", "=", "\xc3\xa9"};
+	static const char *const paths[] = {"none", "auto", "/run/r", "a b", "'#: ", "=",
+		"\xc3\xa9", "null", "~", "a\\\"b", "- x", "\xf0\x9f\x98\x80", " ", "@x", "{a: b}",
+		"[]", "a:", "#", "!x", "&a", "*a", "%a", "|", ">", "? a", "\xef\xbb\xbf",
+		"\xef\xbf\xbe", "\xe2\x80\xa8"};
 	static const char *const tags[] = {"none", "{}", "$$", "::", "# ", "==", "%s", "\"'"};
 	switch (o->type) {
 	case CONF_U32:
@@ -109,7 +112,9 @@ static const char *random_value(struct rng *rng, const struct conf_option *o, ch
 	case CONF_MULTIKEY:
 		return PICK(rng, multikeys);
 	case CONF_ON_FAILURE:
-		return "fail_fast"; /* the other one is refused */
+	case CONF_PROTOCOL:
+	case CONF_RING_MODE:
+		return o->fallback; /* the others are refused */
 	case CONF_LOG_LEVEL:
 		return PICK(rng, levels);
 	case CONF_ADDR:
@@ -129,7 +134,8 @@ static const char *random_value(struct rng *rng, const struct conf_option *o, ch
 
 static void random_args(struct rng *rng, struct args *a)
 {
-	static const char *const listeners[] = {"127.0.0.1:0", "[::1]:6380", "unix:/run/r", "x:6"};
+	static const char *const listeners[] = {
+		"127.0.0.1:0", "[::1]:6380", "unix:/run/r", "x:6 proxy"};
 	char buf[TEXT_MAX], weight[CONF_VALUE_MAX];
 	for (size_t i = 0; i < conf_option_count; i++) {
 		if (rng_below(rng, 3) > 0)
@@ -150,38 +156,6 @@ static void random_args(struct rng *rng, struct args *a)
 	}
 }
 
-/* One printed line as a flag. */
-static void give_back(struct args *a, const char *line, size_t len)
-{
-	static const char node[] = "node: name=", listen[] = "listen: ", pool[] = "# pool ";
-	char *copy = strndup(line, len);
-	assert_non_null(copy);
-	char *colon = strstr(copy, ": ");
-	if (strncmp(copy, node, sizeof(node) - 1) == 0) {
-		char name[TEXT_MAX], address[TEXT_MAX], weight[TEXT_MAX];
-		assert_int_equal(sscanf(copy, "node: name=%255s address=%255s weight=%255s share=",
-					 name, address, weight),
-			3);
-		args_add(a, "--node=%s=%s*%s", name, address, weight);
-	} else if (strncmp(copy, listen, sizeof(listen) - 1) == 0) {
-		args_add(a, "--listen=%s", copy + sizeof(listen) - 1);
-	} else if (strncmp(copy, pool, sizeof(pool) - 1) == 0 && colon == NULL) {
-		args_add(a, "--pool=%s", copy + sizeof(pool) - 1);
-	} else if (copy[0] != '#' && colon != NULL && strncmp(copy, "at ", 3) != 0) {
-		*colon = '\0';
-		assert_non_null(conf_option_find(copy));
-		args_add(a, "--set=%s=%s", copy, colon + 2);
-	}
-	free(copy);
-}
-
-static void give_all_back(struct args *a, const char *printed)
-{
-	const char *end;
-	for (const char *line = printed; (end = strchr(line, '\n')) != NULL; line = end + 1)
-		give_back(a, line, (size_t)(end - line));
-}
-
 static void expect_same_text(const char *a, const char *b)
 {
 	assert_int_equal(a == NULL, b == NULL);
@@ -189,23 +163,46 @@ static void expect_same_text(const char *a, const char *b)
 		assert_string_equal(a, b);
 }
 
+static void expect_same_users(const struct conf_access *a, const struct conf_access *b)
+{
+	assert_int_equal(a->nusers, b->nusers);
+	for (size_t i = 0; i < a->nusers; i++) {
+		const struct conf_user *x = &a->users[i], *y = &b->users[i];
+		assert_string_equal(x->name, y->name);
+		assert_int_equal(x->npasswords, y->npasswords);
+		for (size_t k = 0; k < x->npasswords; k++) {
+			assert_string_equal(x->passwords[k].file, y->passwords[k].file);
+			assert_string_equal(x->passwords[k].text, y->passwords[k].text);
+		}
+		assert_memory_equal(x->denied, y->denied, sizeof(x->denied));
+	}
+	expect_same_text(a->node_user, b->node_user);
+	expect_same_text(a->node_password.file, b->node_password.file);
+}
+
 static void expect_same_pool(const struct conf_pool *a, const struct conf_pool *b)
 {
 	struct conf_pool x = *a, y = *b;
 	assert_string_equal(a->name, b->name);
 	assert_int_equal(a->nlisten, b->nlisten);
-	for (size_t i = 0; i < a->nlisten; i++)
-		assert_true(addr_eq(&a->listen[i], &b->listen[i]));
+	for (size_t i = 0; i < a->nlisten; i++) {
+		assert_true(addr_eq(&a->listen[i].address, &b->listen[i].address));
+		assert_int_equal(a->listen[i].proxy, b->listen[i].proxy);
+	}
 	assert_int_equal(a->nnodes, b->nnodes);
 	for (size_t i = 0; i < a->nnodes; i++) {
 		assert_string_equal(a->nodes[i].name, b->nodes[i].name);
+		assert_int_equal(a->nodes[i].named, b->nodes[i].named);
 		assert_true(addr_eq(&a->nodes[i].address, &b->nodes[i].address));
 		assert_int_equal(a->nodes[i].weight_milli, b->nodes[i].weight_milli);
 	}
+	expect_same_users(a->access, b->access);
 	x.name = y.name = NULL;
 	x.listen = y.listen = NULL;
 	x.nodes = y.nodes = NULL;
+	x.access = y.access = NULL;
 	x.role_given = y.role_given = true;
+	x.from_file = y.from_file = true;
 	assert_memory_equal(&x, &y, sizeof(x));
 }
 
@@ -214,49 +211,153 @@ static void expect_same(const struct conf *a, const struct conf *b)
 	struct conf x, y;
 	expect_same_text(a->router_name, b->router_name);
 	expect_same_text(a->ready_file, b->ready_file);
-	expect_same_pool(&a->pools[0], &b->pools[0]);
+	assert_int_equal(a->npools, b->npools);
+	for (size_t i = 0; i < a->npools; i++)
+		expect_same_pool(&a->pools[i], &b->pools[i]);
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
 	x.router_name = y.router_name = NULL;
 	x.ready_file = y.ready_file = NULL;
+	x.file = y.file = NULL;
+	x.argc = y.argc = 0;
+	x.argv = y.argv = NULL;
 	x.pools = y.pools = NULL;
 	assert_memory_equal(&x, &y, sizeof(x));
 }
 
 /* False: this one was refused, as random values may be. */
-static bool there_and_back(struct rng *rng)
+static bool there_and_back(const struct run *first)
 {
-	struct args args = {0}, again = {0};
-	struct run first, second;
-	random_args(rng, &args);
-	args_run(&first, &args);
-	args_free(&args);
-	bool good = first.exit == CONF_GO_ON;
-	if (good) {
-		char *printed = run_print(&first.conf);
-		give_all_back(&again, printed);
-		args_run(&second, &again);
-		args_free(&again);
-		RUN_EXPECT(second.exit == CONF_GO_ON, printed, &second);
-		expect_same(&first.conf, &second.conf);
-		free(printed);
-		run_fini(&second);
-	} else {
-		RUN_EXPECT(first.exit == CONF_EXIT_BAD, "random values", &first);
+	struct run second;
+	if (first->exit != CONF_GO_ON) {
+		RUN_EXPECT(first->exit == CONF_EXIT_BAD, "random values", first);
+		return false;
 	}
-	run_fini(&first);
-	return good;
+	char *printed = run_print(&first->conf);
+	run_file(&second, printed, NULL);
+	RUN_EXPECT(second.exit == CONF_GO_ON, printed, &second);
+	expect_same(&first->conf, &second.conf);
+	assert_int_equal(conf_reload_check(&first->conf, &second.conf, stderr), 0);
+	assert_int_equal(conf_print_changes(&first->conf, &second.conf, stderr), 0);
+	char *again = run_print(&second.conf);
+	assert_string_equal(printed, again);
+	free(again);
+	free(printed);
+	run_fini(&second);
+	return true;
 }
 
-static void what_is_printed_given_back_is_the_same(void **state)
+static void what_flags_make_is_printed_as_a_file_that_makes_the_same(void **state)
 {
 	(void)state;
 	struct rng rng;
 	rng_seed(&rng, 1);
 	int good = 0;
-	for (int i = 0; i < 1000; i++)
-		good += there_and_back(&rng);
+	for (int i = 0; i < 1000; i++) {
+		struct args args = {0};
+		struct run r;
+		random_args(&rng, &args);
+		args_run(&r, &args);
+		args_free(&args);
+		good += there_and_back(&r);
+		run_fini(&r);
+	}
 	assert_true(good > 50);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Random files
+ */
+
+/* In quotes, all that YAML could take for something else escaped. */
+static void put_quoted(FILE *f, const char *text)
+{
+	(void)fputc('"', f);
+	for (; *text != '\0'; text++)
+		(void)fprintf(f, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+	(void)fputc('"', f);
+}
+
+static void put_options(FILE *f, struct rng *rng, enum conf_scope scope, const char *indent)
+{
+	char buf[TEXT_MAX], open[32] = "";
+	for (size_t i = 0; i < conf_option_count; i++) {
+		const struct conf_option *o = &conf_options[i];
+		const char *dot = strchr(o->key, '.');
+		if (o->scope != scope || (o->type != CONF_ROLE && rng_below(rng, 3) > 0))
+			continue;
+		if (dot != NULL && strncmp(open, o->key, (size_t)(dot - o->key + 1)) != 0) {
+			(void)snprintf(open, sizeof(open), "%.*s.", (int)(dot - o->key), o->key);
+			(void)fprintf(f, "%s%.*s:\n", indent, (int)(dot - o->key), o->key);
+		}
+		(void)fprintf(f, "%s%s%s: ", indent, dot != NULL ? "   " : "",
+			dot != NULL ? dot + 1 : o->key);
+		put_quoted(f, random_value(rng, o, buf));
+		(void)fputc('\n', f);
+	}
+}
+
+static void put_users(FILE *f, struct rng *rng)
+{
+	static const char *const deny[] = {
+		"", ", deny: [KEYS]", ", deny: []", ", deny: [config|set, \"@dangerous\", get]"};
+	static const char *const files[] = {"", ", password_files: [a.pw]",
+		", password_files: [b.pw, a.pw]", ", password_files: [\"o d:d#.pw\"]"};
+	if (rng_below(rng, 2))
+		return;
+	(void)fputs("    clients:\n", f);
+	for (uint32_t i = 0; i <= rng_below(rng, 4); i++)
+		(void)fprintf(f, "    - {user: \"%s%u\"%s%s}\n", rng_below(rng, 2) ? "u" : "%{'#",
+			i, PICK(rng, deny), PICK(rng, files));
+	if (rng_below(rng, 2))
+		(void)fprintf(f, "    node_auth: {password_file: a.pw%s}\n",
+			rng_below(rng, 2) ? ", user: \"n:\"" : "");
+}
+
+static void put_pool(FILE *f, struct rng *rng, unsigned at)
+{
+	char weight[CONF_VALUE_MAX];
+	(void)fprintf(f, "  - name: \"%s%u\"\n", rng_below(rng, 2) ? "p" : "[%/", at);
+	put_options(f, rng, CONF_POOL, "    ");
+	(void)fprintf(f, "    listen: [\"[::1]:%u\", h:0 proxy]\n", 100 + at);
+	put_users(f, rng);
+	(void)fputs("    nodes:\n", f);
+	for (uint32_t i = 0; i <= rng_below(rng, 5); i++) {
+		conf_show_decimal(rng_below(rng, 3000), weight);
+		(void)fprintf(f, "    - {%saddress: %s%u:7001, weight: %s}\n",
+			rng_below(rng, 2) ? ""
+			: i % 2           ? "name: \"n:\", "
+					  : "name: null_, ",
+			rng_below(rng, 2) ? "redis://h" : "10.0.0.", i, weight);
+	}
+}
+
+static void what_files_make_is_printed_as_a_file_that_makes_the_same(void **state)
+{
+	(void)state;
+	struct rng rng;
+	rng_seed(&rng, 3);
+	run_write("a.pw", "one", 3);
+	run_write("b.pw", "two", 3);
+	run_write("o d:d#.pw", "three", 5);
+	int good = 0;
+	for (int i = 0; i < 1000; i++) {
+		char *text;
+		size_t len;
+		FILE *f = open_memstream(&text, &len);
+		assert_non_null(f);
+		put_options(f, &rng, CONF_ROUTER, "");
+		(void)fputs("pools:\n", f);
+		for (uint32_t k = 0; k <= rng_below(&rng, 3); k++)
+			put_pool(f, &rng, k);
+		(void)fclose(f);
+		struct run r;
+		run_file(&r, text, NULL);
+		good += there_and_back(&r);
+		run_fini(&r);
+		free(text);
+	}
+	assert_true(good > 200);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -340,8 +441,9 @@ static void odd_command_lines_are_only_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_printed_given_back_is_the_same),
+		cmocka_unit_test(what_flags_make_is_printed_as_a_file_that_makes_the_same),
+		cmocka_unit_test(what_files_make_is_printed_as_a_file_that_makes_the_same),
 		cmocka_unit_test(odd_command_lines_are_only_refused),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, run_enter_folder, run_leave_folder);
 }
