@@ -266,7 +266,8 @@ static void a_connection_stays_while_its_address_does(void **state)
 	BED_UNTIL(b, a.done);
 	/* and a new one goes where that one is, not to a stranger */
 	static struct ask other_class;
-	assert_true(bed_ask_class(b, &other_class, up_class(0, 3), R("a"), 22, PART_READONLY));
+	assert_true(bed_ask_class(
+		b, &other_class, up_class(0, 3), R("a"), strlen(R("a")), PART_READONLY));
 	struct peer q = node_accept(&b->node);
 	peer_close(&q);
 	peer_close(&p);
