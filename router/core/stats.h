@@ -34,7 +34,7 @@ struct error_stat {
 };
 
 struct stats {
-	struct cmd_stat cmd[CMD_COUNT + 1]; /* by id; the last: those that the table does not know */
+	struct cmd_stat cmd[CMD_COUNT];
 	_Atomic uint32_t nsorts;
 	struct error_stat sorts[ERROR_SORTS];
 	_Atomic uint64_t errors; /* of every sort */
@@ -49,9 +49,11 @@ static inline void stats_bump(_Atomic uint64_t *n, uint64_t by)
 		n, atomic_load_explicit(n, memory_order_relaxed) + by, memory_order_relaxed);
 }
 
-/* A request was answered. */
+/* A request was answered.  Commands that the table does not know are not counted one by one. */
 static inline void stats_called(struct stats *s, const struct cmd *cmd, uint64_t usec)
 {
+	if (cmd->id >= CMD_COUNT)
+		return;
 	stats_bump(&s->cmd[cmd->id].calls, 1);
 	stats_bump(&s->cmd[cmd->id].usec, usec);
 }
