@@ -249,6 +249,20 @@ def test_a_header_is_a_protocol_error_where_none_is_expected(edge, node):
         assert c.call('PING') == PONG
 
 
+def test_only_the_listener_that_says_so_expects_headers(edge, node):
+    router = edge({'n1': node.text}, args=['--listen', f'{HOST}:0 proxy'])
+    with open(router.ready_path) as f:
+        plain, behind = (harness.parse_addr(line[6:].strip()) for line in f if line.startswith('redis='))
+    for addr, first in ((plain, b''), (behind, tcp4('192.0.2.7', 40000))):
+        with Client(addr) as c:
+            c.send(first + encode('PING'))
+            assert c.reply() == PONG
+            assert (field(own_line(c), 'addr') == '192.0.2.7:40000') == (addr == behind)
+    with Client(behind) as c:
+        c.cmd('PING')
+        assert c.rest() == b''
+
+
 def test_draining_does_not_wait_for_headers(proxied):
     router = proxied(drain_timeout='20s')
     with router.client() as c:
@@ -549,7 +563,7 @@ def test_look_ups_are_not_more_frequent_than_allowed(edge, names, node):
                         'upstream.backoff_max': '2ms'})
     start, before = time.monotonic(), router.metric('ringway_resolves_total')
     node.kill()
-    wait_until(lambda: router.metric('ringway_node_connects_total') > 300, what='many attempts')
+    wait_until(lambda: router.metric('ringway_node_connects_total') > 2000, 20, what='many attempts')
     asked = router.metric('ringway_resolves_total') - before
     assert 1 <= asked <= (time.monotonic() - start) / 0.2 + 2
 
