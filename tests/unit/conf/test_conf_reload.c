@@ -2,7 +2,9 @@
 /* Copyright the Ringway authors */
 #include "tests/support/test.h"
 
+#include "ring/ring.h"
 #include "router/conf/conf_access.h"
+#include "router/conf/conf_internal.h"
 #include "router/conf/conf_option.h"
 #include "tests/unit/conf/run.h"
 
@@ -243,29 +245,24 @@ static void flags_alone_can_be_read_again(void **state)
 static void large_pools_are_compared_soon(void **state)
 {
 	(void)state;
-	struct run r[2];
+	struct conf c[2];
+	struct conf_report r = {.err = stderr};
 	for (int k = 0; k < 2; k++) {
-		char *text;
-		size_t len;
-		FILE *f = open_memstream(&text, &len);
-		assert_non_null(f);
-		(void)fputs(HEAD LISTEN "  nodes:\n", f);
-		for (unsigned i = 0; i < 65535; i++) {
-			unsigned at = k == 0 ? i : 65534 - i;
-			(void)fprintf(
-				f, "  - {name: n%u, address: h:%u, weight: 0.001}\n", at, at + 1);
+		conf_init(&c[k]);
+		struct conf_pool *p = conf_add_pool(&c[k], "p");
+		for (unsigned i = 0; i < RING_NODES_MAX; i++) {
+			char text[64];
+			unsigned at = k == 0 ? i : RING_NODES_MAX - 1 - i;
+			(void)snprintf(text, sizeof(text), "n%u=h:%u", at, at + 1);
+			conf_add_node(p, text, &r);
 		}
-		(void)fclose(f);
-		run_write(RUN_FILE, text, len);
-		run_args(&r[k], (const char *const[]){"-c", RUN_FILE, "--listen=g:1", NULL});
-		RUN_EXPECT(r[k].exit == CONF_GO_ON, "large", &r[k]);
-		free(text);
 	}
-	char *said = said_by(check, &r[0].conf, &r[1].conf);
+	assert_int_equal(r.problems, 0);
+	char *said = said_by(check, &c[0], &c[1]);
 	assert_string_equal(said, "ringway: pool 'p': nodes: another order" RESTART);
 	free(said);
-	run_fini(&r[0]);
-	run_fini(&r[1]);
+	conf_fini(&c[0]);
+	conf_fini(&c[1]);
 }
 
 int main(void)
