@@ -7,7 +7,6 @@ Then what only a router with several workers can get wrong: CLIENT LIST, KILL an
 """
 import os
 import re
-import subprocess
 import threading
 import time
 
@@ -16,7 +15,7 @@ import pytest
 import harness
 from resp import Closed, Error, OK, PONG, Reader, SLOW, encode, to_bytes
 
-END = 'the end of the conversation'
+END = encode('SUBSTR')  # whoever asks gets the same error
 
 
 class Typed(Reader):
@@ -55,9 +54,9 @@ def talk(server, conversation, resp):
         if resp == 3:
             c.call('HELLO', 3)
         c.reader = Typed()
-        c.send(b''.join(words(conversation)) + encode('PING', END))
+        c.send(b''.join(words(conversation)) + END)
         replies = []
-        while not replies or replies[-1] != ('$', END.encode()):
+        while not replies or replies[-1] != ('-', "ERR wrong number of arguments for 'substr' command"):
             try:
                 replies.append(c.reply())
             except Closed:
@@ -79,7 +78,7 @@ def masked(reply):
         for pattern, to in (VOLATILE, ADDRESS, LIB):
             value = re.sub(pattern, to, value)
     if isinstance(value, list):
-        value = [masked(v) for v in value]
+        value = [(':', 'N') if i > 0 and value[i - 1] == ('$', b'id') else masked(v) for i, v in enumerate(value)]
     return kind, value
 
 
@@ -554,31 +553,37 @@ AUTH one | RESET | `*11\r\n`
 '''.strip().splitlines()
 
 
-@pytest.fixture(scope='module')
-def guarded(redis):
-    """A router and a redis-server with the same users."""
-    router_help = subprocess.run([os.path.join(harness.BUILD_DIR, 'bin/ringway'), '--help'], stdout=subprocess.PIPE,
-                                 check=True, timeout=20).stdout.decode()
-    if not re.search(r'^  -c\b', router_help, re.M):
-        pytest.skip('users are declared in the configuration file, which this router does not read yet')
-    nodes = [harness.RedisServer(f'n{i + 1}').start() for i in range(2)]
-    fleet = harness.Fleet(nodes)
+def with_users(fleet, users):
+    """The fleet's router gets a configuration file with these users: (name, passwords, denied)."""
     lines = ['pools:', '  - name: main', '    role: cache', '    clients:']
-    for user, passwords, deny in (('default', ['one', 'two'], ''), ('app', ['pw'], 'KEYS, FLUSHALL, config|get')):
-        for p in passwords:
-            with open(os.path.join(fleet.router.dir, p), 'w') as f:
-                f.write(p + '\n')
-        files = ', '.join(os.path.join(fleet.router.dir, p) for p in passwords)
-        lines.append(f'      - {{user: {user}, password_files: [{files}], deny: [{deny}]}}')
+    for name, passwords, denied in users:
+        files = [os.path.join(fleet.router.dir, p) for p in passwords]
+        for path, password in zip(files, passwords):
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), 'w') as f:
+                f.write(password + '\n')
+        lines.append(f'      - {{user: {name}, password_files: [{", ".join(files)}], deny: [{denied}]}}')
     path = os.path.join(fleet.router.dir, 'ringway.yml')
     with open(path, 'w') as f:
         f.write('\n'.join(lines) + '\n')
     fleet.router.args = ['-c', path]
+
+
+@pytest.fixture(scope='module')
+def guarded(redis):
+    """A router and a redis-server with the same users."""
+    fleet = harness.Fleet([harness.RedisServer(f'n{i + 1}').start() for i in range(2)])
+    with_users(fleet, [('default', ['one', 'two'], ''), ('app', ['pw'], 'KEYS, FLUSHALL, CONFIG|GET')])
     server = harness.RedisServer('guarded').start()
     server.call('ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '&*', '+@all', '-keys', '-flushall', '-config|get')
     server.call('ACL', 'SETUSER', 'default', 'resetpass', '>one', '>two')
     try:
-        fleet.start()
+        try:
+            fleet.start()
+        except AssertionError:
+            if 'users are not built in yet' in fleet.router.log():
+                fleet.router.popen = None  # it has ended, as it should
+                pytest.skip('the router refuses to start with users: nobody hands them to its workers yet')
+            raise
         yield server, fleet.router
     finally:
         fleet.stop()
