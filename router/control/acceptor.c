@@ -168,7 +168,7 @@ int acceptor_start(struct control *ctl)
 	size_t n = 0;
 	for (size_t p = 0; p < ctl->conf->npools; p++)
 		n += ctl->conf->pools[p].nlisten;
-	ctl->listeners = calloc(n, sizeof(*ctl->listeners));
+	ctl->listeners = calloc(n + 1, sizeof(*ctl->listeners));
 	CHECK(ctl->listeners != NULL);
 	keep_reserve(ctl);
 	for (size_t p = 0; p < ctl->conf->npools; p++) {

@@ -54,7 +54,7 @@ struct control {
 	struct event tidy_timer;
 	uint64_t tidy_peak;
 	struct resolver *resolver;
-	LIST_HEAD(, name) names;
+	struct name *names; /* owned; names.c */
 	struct event names_timer;
 	size_t drained;
 	bool draining;
@@ -72,8 +72,8 @@ void acceptor_stop(struct control *ctl);
 
 /*
  * names.c: where the names of nodes lead.  names_start() waits for the first answers, but no longer
- * than resolve_wait; names_update() after fleets were exchanged; names_tell() for a new worker.
- * names_on_attempt() is called on workers' threads.
+ * than resolve_wait.  names_update() after new fleets or options were published; names_tell() for a
+ * new worker.  names_on_attempt() is called on workers' threads.
  */
 void names_start(struct control *ctl);
 void names_update(struct control *ctl);

@@ -23,7 +23,7 @@
 #include "router/control/control_internal.h"
 
 struct name {
-	LIST_ENTRY(name) link;
+	struct name *next;       /* in the control's list */
 	struct control *control; /* borrowed */
 	struct server *server;   /* a reference */
 	struct addresses *known; /* owned; NULL: it never resolved */
@@ -52,8 +52,7 @@ static void ask_what_is_due(struct control *ctl)
 {
 	uint64_t now = clock_ns();
 	uint64_t next = UINT64_MAX;
-	struct name *n;
-	LIST_FOREACH (n, &ctl->names, link) {
+	for (struct name *n = ctl->names; n != NULL; n = n->next) {
 		if (!n->asking && n->due_ns <= now)
 			ask(n);
 		if (!n->asking && n->due_ns < next)
@@ -75,12 +74,21 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	ask_what_is_due(arg);
 }
 
-static void name_free(struct name *n)
+/* Names that no fleet has go; one that is being asked for, when the answer comes. */
+static void sweep(struct control *ctl)
 {
-	LIST_REMOVE(n, link);
-	addresses_unref(n->known);
-	server_unref(n->server);
-	free(n);
+	struct name **at = &ctl->names;
+	while (*at != NULL) {
+		struct name *n = *at;
+		if (n->wanted || n->asking) {
+			at = &n->next;
+			continue;
+		}
+		*at = n->next;
+		addresses_unref(n->known);
+		server_unref(n->server);
+		free(n);
+	}
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -135,8 +143,7 @@ static void on_answer(void *arg, struct addresses *found, const char *why)
 	else
 		addresses_unref(found);
 	n->due_ns = clock_ns() + (n->known == NULL ? n->pause_ns : n->every_ns);
-	if (!n->wanted)
-		name_free(n);
+	sweep(ctl);
 	ask_what_is_due(ctl);
 }
 
@@ -151,8 +158,7 @@ struct attempt {
 /* Soon, if it was not asked just now. */
 static void hasten(struct control *ctl, const struct server *s)
 {
-	struct name *n;
-	LIST_FOREACH (n, &ctl->names, link) {
+	for (struct name *n = ctl->names; n != NULL; n = n->next) {
 		uint64_t soonest = n->asked_ns + n->pause_ns;
 		if (n->server == s && !n->asking && soonest < n->due_ns)
 			n->due_ns = soonest;
@@ -184,8 +190,7 @@ void names_on_attempt(void *arg, struct server *s)
 
 static struct name *find(struct control *ctl, const struct server *s)
 {
-	struct name *n;
-	LIST_FOREACH (n, &ctl->names, link)
+	for (struct name *n = ctl->names; n != NULL; n = n->next)
 		if (n->server == s)
 			return n;
 	return NULL;
@@ -199,44 +204,47 @@ static void want(struct control *ctl, struct server *s, const struct conf_pool *
 		CHECK(n != NULL);
 		n->control = ctl;
 		n->server = server_ref(s);
-		LIST_INSERT_HEAD(&ctl->names, n, link);
+		n->next = ctl->names;
+		ctl->names = n;
 	}
 	n->every_ns = opts->resolve_ns;
 	n->pause_ns = opts->resolve_pause_ns;
 	n->wanted = true;
 }
 
+void names_tell(const struct control *ctl, struct worker *w)
+{
+	for (const struct name *n = ctl->names; n != NULL; n = n->next)
+		if (n->wanted)
+			tell_worker(n, w);
+}
+
+/* Upstreams that are new get to know what is known already; to the others it is no news. */
+static void tell_all(const struct control *ctl)
+{
+	for (size_t i = 0; ctl->workers != NULL && i < ctl->nworkers; i++)
+		if (ctl->workers[i] != NULL)
+			names_tell(ctl, ctl->workers[i]);
+}
+
 void names_update(struct control *ctl)
 {
-	struct name *n, *next;
-	LIST_FOREACH (n, &ctl->names, link)
+	for (struct name *n = ctl->names; n != NULL; n = n->next)
 		n->wanted = false;
 	for (size_t p = 0; p < ctl->conf->npools; p++)
 		for (size_t i = 0; i < ctl->fleets[p]->topology->nnodes; i++)
 			if (server_is_named(ctl->fleets[p]->servers[i]))
 				want(ctl, ctl->fleets[p]->servers[i], &ctl->conf->pools[p]);
-	for (n = LIST_FIRST(&ctl->names); n != NULL; n = next) {
-		next = LIST_NEXT(n, link);
-		if (!n->wanted && !n->asking)
-			name_free(n);
-	}
+	tell_all(ctl);
+	sweep(ctl);
 	ask_what_is_due(ctl);
-}
-
-void names_tell(const struct control *ctl, struct worker *w)
-{
-	const struct name *n;
-	LIST_FOREACH (n, &ctl->names, link)
-		if (n->wanted)
-			tell_worker(n, w);
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
 static bool all_answered(const struct control *ctl)
 {
-	const struct name *n;
-	LIST_FOREACH (n, &ctl->names, link)
+	for (const struct name *n = ctl->names; n != NULL; n = n->next)
 		if (n->asking)
 			return false;
 	return true;
@@ -267,12 +275,12 @@ void names_start(struct control *ctl)
 
 void names_stop(struct control *ctl)
 {
-	struct name *n;
 	if (ctl->resolver == NULL)
 		return;
 	resolver_free(ctl->resolver);
 	ctl->resolver = NULL;
 	(void)evtimer_del(&ctl->names_timer);
-	while ((n = LIST_FIRST(&ctl->names)) != NULL)
-		name_free(n);
+	for (struct name *n = ctl->names; n != NULL; n = n->next)
+		n->wanted = n->asking = false;
+	sweep(ctl);
 }

@@ -150,8 +150,8 @@ static int start_thread(struct resolver *r)
 	int err = pthread_create(&thread, &attr, resolver_main, resolver_ref(r));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attr);
-	if (err != 0)
-		resolver_unref(r);
+	if (err != 0) /* not the last one: the caller has its own */
+		atomic_fetch_sub_explicit(&r->refs, 1, memory_order_relaxed);
 	return -err;
 }
 

@@ -20,7 +20,7 @@ static int resolve_unix(struct sockaddr_any *ret, const char *path)
 	memset(ret, 0, sizeof(*ret));
 	ret->un.sun_family = AF_UNIX;
 	CHECK(strlen(path) < sizeof(ret->un.sun_path));
-	strcpy(ret->un.sun_path, path);
+	memcpy(ret->un.sun_path, path, strlen(path) + 1);
 	ret->len = sizeof(ret->un);
 	return 0;
 }

@@ -134,6 +134,8 @@ static enum up_why why_of_errno(int err)
 	switch (-err) {
 	case ECONNREFUSED:
 	case ENOENT:
+	case EACCES: /* a unix socket that is not for us */
+	case EAGAIN: /* one whose queue is full */
 		return UP_WHY_REFUSED;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
