@@ -41,7 +41,7 @@ int topology_new(struct topology **ret, const struct topology_spec *spec)
 	t->epoch = spec->epoch;
 	t->phase = spec->phase;
 	CHECK(strlen(spec->hash_tag) < sizeof(t->hash_tag));
-	strcpy(t->hash_tag, spec->hash_tag);
+	memcpy(t->hash_tag, spec->hash_tag, strlen(spec->hash_tag) + 1);
 	copy_nodes(t, spec);
 	int r = build_ring(t, spec->points);
 	if (r != 0) {

@@ -24,7 +24,8 @@ static void finish_line(struct text *t)
 	t->len += 2;
 }
 
-static void append(struct text *t, const char *fmt, va_list ap)
+static __attribute__((format(printf, 2, 0))) void append(
+	struct text *t, const char *fmt, va_list ap)
 {
 	size_t room = sizeof(t->at) - 2 - t->len;
 	int n = vsnprintf(t->at + t->len, room, fmt, ap);

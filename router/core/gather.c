@@ -125,8 +125,8 @@ static void merge_least(struct request *r)
 
 static void merge_concat(struct request *r)
 {
-	int64_t n, sum = 0;
-	struct span rest;
+	int64_t n = 0, sum = 0;
+	struct span rest = {0};
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		if (!open_reply(&r->split->slots[i], '*', &n, &rest)) {
 			nonsense(r);
@@ -152,7 +152,7 @@ static void merge_text(struct request *r)
 {
 	bool verbatim = whole(&r->split->slots[0]).ptr[0] == '=';
 	size_t total = verbatim ? strlen("txt:") : 0;
-	struct span text;
+	struct span text = {0};
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		const struct slot *s = &r->split->slots[i];
 		if (!elem_bulk(whole(s), &text)) {
@@ -188,8 +188,8 @@ static bool owned_by(const struct request *r, const struct slot *s, struct span 
 
 static void merge_keys(struct request *r)
 {
-	int64_t n, sum = 0;
-	struct span rest, e;
+	int64_t n = 0, sum = 0;
+	struct span rest = {0}, e = {0};
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		const struct slot *s = &r->split->slots[i];
 		if (!open_reply(s, '*', &n, &rest)) {
@@ -258,8 +258,8 @@ static int64_t elem_time(struct span e, unsigned field)
 static size_t count_elems(const struct request *r)
 {
 	size_t sum = 0;
-	int64_t n;
-	struct span rest;
+	int64_t n = 0;
+	struct span rest = {0};
 	for (uint32_t i = 0; i < r->split->nslots; i++)
 		if (open_reply(&r->split->slots[i], '*', &n, &rest))
 			sum += (size_t)n;
@@ -271,7 +271,7 @@ static void merge_timed(
 {
 	size_t room = count_elems(r), n = 0;
 	struct timed *all = calloc(room + 1, sizeof(*all));
-	struct span rest, e;
+	struct span rest = {0}, e = {0};
 	int64_t count;
 	CHECK(all != NULL);
 	for (uint32_t i = 0; i < r->split->nslots; i++) {

@@ -95,6 +95,7 @@ static size_t call_step(const struct call *call)
 
 static uint32_t slot_for(struct owners *o, uint32_t node)
 {
+	CHECK(o->slot_of_node != NULL); /* a node was found, so there is room for one */
 	uint32_t s = o->slot_of_node[node];
 	if (s == UINT32_MAX) {
 		s = o->nslots++;

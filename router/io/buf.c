@@ -208,8 +208,10 @@ void chain_drop(struct bufpool *p, struct chain *c, size_t n)
 			c->tail = NULL;
 		chunk_give(p, k);
 	}
-	if (n > 0)
+	if (n > 0) {
+		CHECK(c->head != NULL); /* n was within the chain */
 		c->head->start += (uint32_t)n;
+	}
 }
 
 void chain_clear(struct bufpool *p, struct chain *c)

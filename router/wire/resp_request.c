@@ -119,13 +119,13 @@ static bool line_number(const uint8_t *line, size_t size, int64_t *ret)
 static RESP_APART enum resp_status count_careful(
 	struct resp_request *st, const uint8_t *buf, size_t len)
 {
-	size_t size;
+	size_t size = 0;
 	enum resp_status found = length_line(st, buf, len, &size);
 	if (found == RESP_MORE)
 		return RESP_MORE;
 	if (found == RESP_BAD)
 		return resp_request_bad(st, "Protocol error: too big mbulk count string");
-	int64_t n;
+	int64_t n = 0;
 	if (!line_number(buf, size, &n) || n > INT_MAX)
 		return resp_request_bad(st, "Protocol error: invalid multibulk length");
 	if (st->anonymous && n > ANONYMOUS_ARGS)
@@ -177,7 +177,7 @@ static enum resp_status bulk_head(struct resp_request *st, const uint8_t *buf, s
 		return resp_request_bad(st, "Protocol error: too big bulk count string");
 	if (line[0] != '$')
 		return expected_dollar(st, line[0]);
-	int64_t n;
+	int64_t n = 0;
 	if (!line_number(line, size, &n) || n < 0 || n > RESP_BULK_MAX)
 		return resp_request_bad(st, "Protocol error: invalid bulk length");
 	if (st->anonymous && n > ANONYMOUS_BULK)

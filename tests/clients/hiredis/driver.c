@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "link.h"
+#include "tests/clients/hiredis/link.h"
 
 #define MANY 300 /* keys of one split command */
 #define ROOM 64  /* bytes for a small key or value */

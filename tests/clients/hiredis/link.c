@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright the Ringway authors */
-#include "link.h"
+#include "tests/clients/hiredis/link.h"
 
 #include <stdlib.h>
 #include <sys/time.h>
