@@ -68,7 +68,8 @@ void request_set_deadline(struct request *r, enum deadline_class k)
 	r->due_ns = r->born_ns + p->opts->timeout_ns[k];
 	r->due_class = (uint8_t)k;
 	TAILQ_INSERT_TAIL(&p->due[k], r, due);
-	if (UNLIKELY(!p->worker->due_armed))
+	uint64_t armed = p->worker->due_armed_ns;
+	if (UNLIKELY(armed == 0 || r->due_ns < armed))
 		worker_arm_deadline(p->worker, r->due_ns);
 }
 

@@ -266,7 +266,7 @@ void worker_arm_deadline(struct worker *w, uint64_t due_ns)
 	struct timeval tv = {.tv_sec = (time_t)(after / NS_PER_S),
 		.tv_usec = (suseconds_t)(after % NS_PER_S / NS_PER_US)};
 	(void)evtimer_add(&w->due_timer, &tv);
-	w->due_armed = true;
+	w->due_armed_ns = due_ns;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -283,7 +283,7 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 	uint64_t next = 0;
 	(void)fd;
 	(void)what;
-	w->due_armed = false;
+	w->due_armed_ns = 0;
 	for (size_t i = 0; i < w->opts.npools; i++)
 		for (unsigned k = 0; k < DEADLINE_COUNT; k++)
 			next = earlier(next, request_expire_due(&w->pools[i].due[k], now));

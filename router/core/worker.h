@@ -119,7 +119,7 @@ struct worker {
 	struct mailbox inbox;
 	struct event inbox_event;
 	struct event due_timer;
-	bool due_armed;
+	uint64_t due_armed_ns; /* what due_timer waits for; 0: nothing */
 	bool draining;
 	bool drained;
 	bool stopping;
