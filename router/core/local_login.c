@@ -28,7 +28,9 @@ char *local_copy(struct span s)
 {
 	if (s.len == 0)
 		return NULL;
-	char *copy = strndup((const char *)s.ptr, s.len);
+	char *copy = calloc(1, s.len + 1);
+	if (s.len > 0 && copy != NULL)
+		memcpy(copy, s.ptr, s.len);
 	CHECK(copy != NULL);
 	return copy;
 }
