@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +19,9 @@
 /* How often memory that a burst left behind is looked for, and how much makes it worth giving back.
  */
 static const struct timeval tidy_every = {.tv_sec = 5};
-#define TIDY_WORTH (8u << 20)
+#define TIDY_WORTH (6u << 20)
+#define TIDY_LITTLE (1u << 20)
+#define TIDY_PAUSE 6 /* looks */
 
 /* ---- letters from workers ------------------------------------------------------------------ */
 
@@ -120,22 +123,52 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* After a burst, pages that malloc holds but nobody uses go back to the kernel. */
+/* Pages of this process that are in memory, as bytes. */
+static uint64_t resident(void)
+{
+	unsigned long size, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+	if (f == NULL)
+		return 0;
+	/* the kernel's own numbers: NOLINTNEXTLINE(cert-err34-c) */
+	if (fscanf(f, "%lu %lu", &size, &pages) != 2)
+		pages = 0;
+	(void)fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What is in use by clients and requests, about. */
+static uint64_t in_use(const struct control *ctl)
+{
+	size_t n = ctl->nworkers + 1;
+	return metric_sum(ctl->blocks, n, M_BUFFER_BYTES) +
+	       metric_sum(ctl->blocks, n, M_CLIENTS) * sizeof(struct client) +
+	       metric_sum(ctl->blocks, n, M_REQUESTS_PENDING) * sizeof(struct request);
+}
+
+static uint64_t not_in_use(const struct control *ctl)
+{
+	uint64_t have = resident(), used = in_use(ctl);
+	return have > used ? have - used : 0;
+}
+
+/*
+ * After a burst, pages that malloc holds but nobody uses go back to the kernel.  A burst may come
+ * and go between two looks, so it is told by what it left behind: more memory that nobody uses than
+ * when the router began to serve.  When there was little to give back, it is left alone for a while.
+ */
 static void on_tidy(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *ctl = arg;
 	(void)fd;
 	(void)what;
-	uint64_t used =
-		metric_sum(ctl->blocks, ctl->nworkers + 1, M_BUFFER_BYTES) +
-		metric_sum(ctl->blocks, ctl->nworkers + 1, M_CLIENTS) * sizeof(struct client) +
-		metric_sum(ctl->blocks, ctl->nworkers + 1, M_REQUESTS_PENDING) *
-			sizeof(struct request);
-	if (used > ctl->tidy_peak)
-		ctl->tidy_peak = used;
-	if (used + TIDY_WORTH < ctl->tidy_peak) {
+	uint64_t idle = not_in_use(ctl);
+	if (ctl->tidy_pause > 0) {
+		ctl->tidy_pause--;
+	} else if (idle > ctl->tidy_floor + TIDY_WORTH) {
 		(void)malloc_trim(0);
-		ctl->tidy_peak = used;
+		if (not_in_use(ctl) + TIDY_LITTLE > idle)
+			ctl->tidy_pause = TIDY_PAUSE;
 	}
 	(void)evtimer_add(&ctl->tidy_timer, &tidy_every);
 }
@@ -374,6 +407,7 @@ static int serve(struct control *ctl)
 	if (r == 0) {
 		log_info("control", "serving", "version=%s address=%s workers=%zu", RINGWAY_VERSION,
 			ctl->listeners[0].address, ctl->nworkers);
+		ctl->tidy_floor = not_in_use(ctl);
 		while (!ctl->stopping)
 			(void)event_base_loop(ctl->base, EVLOOP_ONCE);
 	}

@@ -52,7 +52,8 @@ struct control {
 	struct event signals[3];
 	struct event drain_timer;
 	struct event tidy_timer;
-	uint64_t tidy_peak;
+	uint64_t tidy_floor; /* bytes resident and not in use when it began to serve */
+	unsigned tidy_pause; /* looks to leave out */
 	struct resolver *resolver;
 	struct name *names; /* owned; names.c */
 	struct event names_timer;

@@ -235,7 +235,7 @@ static void check_output(struct client *c)
 {
 	uint64_t limit = c->worker->opts.limits->output;
 	size_t free_of_charge = c->biggest > limit ? c->biggest : 0;
-	if (LIKELY(waiting(c) <= limit + free_of_charge))
+	if (LIKELY(waiting(c) <= limit + free_of_charge) || c->doom != NULL)
 		return;
 	metric_add(c->worker->m, M_CLIENTS_CLOSED_OUTPUT, 1);
 	client_doom(c, "replies not taken");

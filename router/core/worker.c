@@ -545,7 +545,8 @@ static void pool_fini(struct worker_pool *p)
 
 void worker_free(struct worker *w)
 {
-	w->stopping = true;      /* also one that never ran sends no errand on */
+	w->stopping = true; /* also one that never ran sends no errand on */
+	(void)event_del(&w->inbox_event);
 	mailbox_fini(&w->inbox); /* letters that came too late are opened here */
 	close_clients(w);
 	worker_settle(w);
@@ -553,7 +554,6 @@ void worker_free(struct worker *w)
 	for (uint32_t i = 0; i < w->opts.npools; i++)
 		pool_fini(&w->pools[i]);
 	free(w->pools);
-	(void)event_del(&w->inbox_event);
 	(void)evtimer_del(&w->due_timer);
 	(void)evtimer_del(&w->sweep_timer);
 	slab_fini(&w->client_slab);

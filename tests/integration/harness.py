@@ -135,7 +135,8 @@ class Process:
     def spawn(self, argv, env=None):
         # setpriv instead of preexec_fn: safe beside threads, and the child dies with the thread that started it
         # (so: start processes from the main thread only).
-        argv = ['setpriv', '--pdeathsig', 'KILL', '--'] + [str(a) for a in argv]
+        # A run in the background may have been born with SIGINT ignored, which no shell script can undo: env can.
+        argv = ['setpriv', '--pdeathsig', 'KILL', '--', 'env', '--default-signal=INT,TERM,HUP'] + [str(a) for a in argv]
         with open(self.log_path, 'ab') as log:
             self.popen = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.dir,
                                           env={**os.environ, **(env or {}), MARK: SESSION}, start_new_session=True)
