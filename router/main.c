@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	 * that is most of what a burst leaves behind.  Workers hardly ever allocate, so they do not
 	 * get into each other's way.
 	 */
-	(void)mallopt(M_ARENA_MAX, 1);
+	(void)mallopt(M_ARENA_MAX, 1); /* NOLINT(concurrency-mt-unsafe): no thread runs yet */
 	struct conf c;
 	int code = EXIT_CODE_OK;
 	switch (conf_from_argv(&c, argc, argv, stdout, stderr)) {
