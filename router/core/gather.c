@@ -99,11 +99,11 @@ static void merge_total(struct request *r)
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		int64_t n = 0;
-		if (!elem_int(whole(&r->split->slots[i]), &n)) {
+		if (!elem_int(whole(&r->split->slots[i]), &n) ||
+			__builtin_add_overflow(sum, n, &sum)) {
 			nonsense(r);
 			return;
 		}
-		sum += n;
 	}
 	put_head(r, ':', sum);
 }

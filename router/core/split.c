@@ -406,11 +406,11 @@ static void merge_sum(struct request *r)
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
 		struct chunk *k = r->split->slots[i].reply;
 		struct resp_head head;
-		if (!resp_elem_head(chunk_bytes(k), chunk_len(k), &head) || head.type != ':') {
+		if (!resp_elem_head(chunk_bytes(k), chunk_len(k), &head) || head.type != ':' ||
+			__builtin_add_overflow(sum, head.number, &sum)) {
 			merge_nonsense(r);
 			return;
 		}
-		sum += head.number;
 	}
 	uint8_t buf[RESP_HEAD_SIZE];
 	uint8_t *end = resp_put_head(buf, ':', sum);
