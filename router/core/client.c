@@ -246,7 +246,7 @@ void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes
 	c->held += added_to_held;
 	if (reply_bytes > c->biggest)
 		c->biggest = reply_bytes;
-	if (UNLIKELY(c->held > c->worker->opts.limits->output))
+	if (UNLIKELY(waiting(c) > c->worker->opts.limits->output))
 		check_output(c);
 }
 
@@ -275,7 +275,7 @@ void client_write(struct client *c, const void *bytes, size_t n)
 		sendq_append(bufs(c), &c->out, at, n);
 		mark_dirty(c);
 	}
-	if (UNLIKELY(sendq_held(&c->out) > c->worker->opts.limits->output)) {
+	if (UNLIKELY(waiting(c) > c->worker->opts.limits->output)) {
 		struct request *r = STAILQ_FIRST(&c->queue);
 		if (r != NULL && r->reply_bytes > c->biggest)
 			c->biggest = r->reply_bytes;
@@ -291,6 +291,18 @@ void client_write_chunk(struct client *c, struct chunk *chunk)
 	}
 	sendq_push(bufs(c), &c->out, chunk);
 	mark_dirty(c);
+}
+
+/* All that could be written is; of what waits in requests one may still be larger than the limit. */
+static void forget_biggest(struct client *c)
+{
+	struct request *r;
+	c->biggest = 0;
+	if (LIKELY(c->held <= c->worker->opts.limits->output))
+		return;
+	STAILQ_FOREACH (r, &c->queue, order)
+		if (r->reply_bytes > c->biggest)
+			c->biggest = r->reply_bytes;
 }
 
 static bool ends_here(const struct client *c)
@@ -311,7 +323,7 @@ static void flush_now(struct client *c)
 		watch(c, (short)(c->watching | EV_WRITE));
 		return;
 	}
-	c->biggest = 0;
+	forget_biggest(c);
 	watch(c, (short)(c->watching & ~EV_WRITE));
 	if (ends_here(c))
 		client_close(c, "finished");

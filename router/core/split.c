@@ -449,8 +449,8 @@ static void merge_values(struct request *r)
 		struct chunk *k = s->slots[s->order[i]].reply;
 		size_t n = 0;
 		CHECK(resp_elem_next(chunk_bytes(k), chunk_len(k), &n));
+		r->client->held -= n; /* first: it must not count twice */
 		client_write(r->client, chunk_bytes(k), n);
-		r->client->held -= n;
 		k->start += (uint32_t)n;
 	}
 }
