@@ -2,6 +2,10 @@
 /* Copyright the Ringway authors */
 #include "base/str.h"
 
+#include <stdlib.h>
+
+#include "base/check.h"
+
 /*
  * Nothing here looks at the locale.  The glob is Redis 7.0's: a class that is not closed ends with
  * the pattern, a range may be written backwards, an escaped byte in a class is compared with its
@@ -201,4 +205,15 @@ unsigned span_distance(struct span a, struct span b)
 		}
 	}
 	return row[blen];
+}
+
+char *span_dup(struct span s)
+{
+	/* not strndup(): the bytes need not end in a NUL, and it may look for one */
+	char *copy = malloc(s.len + 1);
+	CHECK(copy != NULL);
+	if (s.len > 0)
+		memcpy(copy, s.ptr, s.len);
+	copy[s.len] = 0;
+	return copy;
 }

@@ -4,7 +4,7 @@
 
 /*
  * Bytes that are not ours travel as (pointer, length), never as a bare char *.
- * Nothing here allocates.
+ * Nothing here allocates but span_dup().
  */
 
 #include <stdbool.h>
@@ -67,6 +67,9 @@ size_t i64_to_dec(int64_t v, char *buf);
 
 /* Redis's glob: * ? [a-z] [^a] and \ escapes.  Bounded: no exponential patterns. */
 bool span_glob(struct span pattern, struct span text, bool nocase);
+
+/* The bytes as a C string of the caller's own (a NUL inside ends it early).  Never NULL. */
+char *span_dup(struct span s);
 
 /* Number of edits between two short names (each cut at 63 bytes): for 'did you mean'. */
 unsigned span_distance(struct span a, struct span b);

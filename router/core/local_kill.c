@@ -84,8 +84,7 @@ static const struct errand_ops kill_ops = {
 
 static char *text_of(char *old, struct span s)
 {
-	char *copy = strndup((const char *)s.ptr, s.len);
-	CHECK(copy != NULL);
+	char *copy = span_dup(s);
 	free(old);
 	return copy;
 }

@@ -26,13 +26,7 @@ bool local_name_ok(struct span s)
 
 char *local_copy(struct span s)
 {
-	if (s.len == 0)
-		return NULL;
-	char *copy = calloc(1, s.len + 1);
-	if (s.len > 0 && copy != NULL)
-		memcpy(copy, s.ptr, s.len);
-	CHECK(copy != NULL);
-	return copy;
+	return s.len > 0 ? span_dup(s) : NULL;
 }
 
 bool local_set_name(const struct call *call, struct span name)

@@ -426,6 +426,22 @@ static void distance_looks_at_63_bytes(void **state)
 	assert_int_equal(span_distance(span_of(a, 200), span_of(NULL, 0)), 63);
 }
 
+/* The span ends where its memory does: the sanitizers see a byte too much. */
+static void copies_end_in_a_nul_of_their_own(void **state)
+{
+	(void)state;
+	uint8_t *bytes = malloc(3);
+	assert_non_null(bytes);
+	memcpy(bytes, "abc", 3);
+	char *copy = span_dup(span_of(bytes, 3));
+	assert_string_equal(copy, "abc");
+	free(copy);
+	copy = span_dup(span_of(NULL, 0));
+	assert_string_equal(copy, "");
+	free(copy);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +459,7 @@ int main(void)
 		cmocka_unit_test(globs_read_nothing_behind_their_ends),
 		cmocka_unit_test(distance_counts_edits),
 		cmocka_unit_test(distance_looks_at_63_bytes),
+		cmocka_unit_test(copies_end_in_a_nul_of_their_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
