@@ -108,11 +108,23 @@ static void not_inside(struct client *c)
 	c->is_inside = false;
 }
 
+/* What it sent last waits for those before to be answered. */
+static bool held_back(const struct client *c)
+{
+	return (c->barrier && c->outstanding > 0) ||
+	       c->outstanding >= c->worker->opts.limits->pipeline;
+}
+
+static bool may_read(const struct client *c)
+{
+	return !c->last_read && !c->starved && !c->on_hold && c->doom == NULL && !held_back(c);
+}
+
 /* It keeps an unfinished request. */
 static void note_inside(struct client *c)
 {
 	struct worker *w = c->worker;
-	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST) || c->on_hold)
+	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST) || c->on_hold || held_back(c))
 		return;
 	if (!c->is_inside)
 		TAILQ_INSERT_TAIL(&w->inside, c, inside);
@@ -340,13 +352,6 @@ void client_flush(struct client *c)
 }
 
 /* ---- the queue ----------------------------------------------------------------------------- */
-
-static bool may_read(const struct client *c)
-{
-	return !c->last_read && !c->starved && !c->on_hold && c->doom == NULL &&
-	       !(c->barrier && c->outstanding > 0) &&
-	       c->outstanding < c->worker->opts.limits->pipeline;
-}
 
 /* Room for more requests again: not before half the pipeline is free, so that it does not flap. */
 static bool worth_resuming(const struct client *c)
@@ -635,6 +640,7 @@ void client_resume(struct client *c)
 	if (c->dead || c->last_read || !may_read(c))
 		return;
 	c->barrier = false;
+	heard_of(c); /* it was not silent, it was not listened to */
 	watch(c, (short)(c->watching | EV_READ));
 	if (c->in == NULL)
 		return;
