@@ -397,5 +397,11 @@ void gather_start(struct call *call)
 	}
 	if (rule->allowed != NULL && !rule->allowed(call))
 		return;
+	if (view_topology(call->client->pool->view)->nnodes == 0) {
+		metric_add(call->client->worker->m, M_ERRORS_UNAVAILABLE, 1);
+		error_text(&t, "UNAVAILABLE the pool has no nodes");
+		client_answer(call->client, call->cmd, t.at, t.len);
+		return;
+	}
 	split_broadcast(call, wanted(call));
 }

@@ -235,6 +235,7 @@ void split_start(struct call *call)
 	struct owners *o = owners_ready(w, nkeys, view_topology(v)->nnodes);
 	if (!find_owners(call, o)) {
 		struct text t;
+		metric_add(w->m, M_ERRORS_UNAVAILABLE, 1);
 		error_text(&t, "UNAVAILABLE no node owns this key");
 		client_answer(call->client, call->cmd, t.at, t.len);
 	} else if (o->nslots == 1) {
