@@ -500,6 +500,13 @@ static bool look_again(struct client *c)
 	return false;
 }
 
+/* A request lies whole in one chunk, with what came behind it. */
+static size_t size_limit(const struct worker *w)
+{
+	uint64_t limit = w->opts.limits->request_size;
+	return limit < CHUNK_MAX - LARGE ? (size_t)limit : CHUNK_MAX - LARGE;
+}
+
 /* One request, when it is whole.  False: no more can be done with these bytes now. */
 static bool take_request(struct client *c, struct input *in)
 {
@@ -513,7 +520,7 @@ static bool take_request(struct client *c, struct input *in)
 		return false;
 	}
 	size_t need = st == RESP_MORE ? resp_request_need(&c->scan) : 0;
-	if (!fits(len, need, w->opts.limits->request_size)) {
+	if (!fits(len, need, size_limit(w))) {
 		protocol_error(c, "Protocol error: too big request");
 		return false;
 	}

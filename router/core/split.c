@@ -317,15 +317,38 @@ static void slot_forget(struct request *r, struct slot *slot)
 	slot->reply = NULL;
 }
 
+/* An error stands for the reply. */
+static void slot_error(struct request *r, struct slot *slot, const struct text *t)
+{
+	slot_forget(r, slot);
+	slot_append(r, slot, t->at, t->len);
+	slot->failed = true;
+	slot->part.flags |= PART_DONE;
+	r->split->open--;
+}
+
 static void slot_fail(struct request *r, struct slot *slot, enum up_why why)
 {
 	struct text t;
 	error_unavailable(&t, r, &slot->part, why);
-	slot_forget(r, slot);
-	slot_append(r, slot, t.at, t.len);
-	slot->failed = true;
-	slot->part.flags |= PART_DONE;
-	r->split->open--;
+	slot_error(r, slot, &t);
+}
+
+/* A reply is merged when it lies whole in one chunk, and in the memory that there is. */
+static bool slot_has_room(const struct request *r, const struct slot *slot, size_t n)
+{
+	size_t len = slot->reply != NULL ? chunk_len(slot->reply) : 0;
+	uint64_t memory = r->pool->worker->opts.limits->memory;
+	return fits(len, n, memory < CHUNK_MAX ? (size_t)memory : CHUNK_MAX);
+}
+
+static void slot_overflow(struct request *r, struct slot *slot)
+{
+	struct text t;
+	metric_add(r->pool->worker->m, M_ERRORS_OVERLOADED, 1);
+	error_text(&t, "OVERLOADED node '%s': reply too large to be merged",
+		view_node_name(r->view, slot->part.node));
+	slot_error(r, slot, &t);
 }
 
 static void answer_when_complete(struct request *r)
@@ -338,14 +361,20 @@ void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t
 	bool is_error)
 {
 	struct slot *slot = CONTAINER_OF(p, struct slot, part);
-	slot_append(r, slot, bytes, n);
-	if (!complete)
-		return;
-	slot->failed = is_error;
-	p->flags |= PART_DONE;
-	r->split->open--;
+	if (UNLIKELY(!slot_has_room(r, slot, n))) {
+		p->flags |= PART_DROPPED; /* the rest, if there is more */
+		slot_overflow(r, slot);
+	} else {
+		slot_append(r, slot, bytes, n);
+		if (!complete)
+			return;
+		slot->failed = is_error;
+		p->flags |= PART_DONE;
+		r->split->open--;
+	}
 	answer_when_complete(r);
-	request_part_left(r);
+	if (complete)
+		request_part_left(r);
 }
 
 void split_failed(struct request *r, struct part *p, enum up_why why)

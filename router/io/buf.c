@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /*
  * Sizes, headers included.  512: an error or a few small replies; 2 KiB: one value of a
  * kilobyte; 16 KiB: a pipeline; 64 KiB: what one read of a fast peer brings.
@@ -61,7 +63,7 @@ static struct chunk *chunk_take_class(struct bufpool *p, unsigned k)
 
 struct chunk *chunk_take(struct bufpool *p, size_t n)
 {
-	CHECK(n <= UINT32_MAX / 2);
+	CHECK(n <= CHUNK_MAX);
 	size_t total = n + sizeof(struct chunk);
 	unsigned k = 0;
 	while (k < CHUNK_CLASSES && class_size[k] < total)
@@ -102,11 +104,10 @@ struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more)
 	if (chunk_room(c) >= more)
 		return c;
 	size_t len = chunk_len(c);
+	CHECK(fits(len, more, CHUNK_MAX));
 	size_t want = len + more;
 	if (want < 2 * len)
-		want = 2 * len;
-	if (want > UINT32_MAX / 2)
-		want = len + more;
+		want = 2 * len < CHUNK_MAX ? 2 * len : CHUNK_MAX;
 	struct chunk *bigger = chunk_take(p, want);
 	memcpy(bigger->data, chunk_bytes(c), len);
 	bigger->end = (uint32_t)len;

@@ -26,6 +26,9 @@
 
 #define CHUNK_CLASSES 4
 
+/* No chunk is larger. */
+#define CHUNK_MAX (UINT32_MAX / 2)
+
 struct chunk {
 	struct chunk *next; /* the chain's, or the pool's while free */
 	uint32_t cap;
@@ -54,7 +57,7 @@ void bufpool_fini(struct bufpool *p);
 /* Frees idle chunks beyond `keep` bytes. */
 void bufpool_trim(struct bufpool *p, size_t keep);
 
-/* Room for at least n bytes (n <= UINT32_MAX / 2).  Never NULL. */
+/* Room for at least n bytes (n <= CHUNK_MAX).  Never NULL. */
 struct chunk *chunk_take(struct bufpool *p, size_t n);
 /* NULL is allowed. */
 void chunk_give(struct bufpool *p, struct chunk *c);

@@ -241,6 +241,34 @@ static void what_waits_is_accounted_for_to_the_byte(void **state)
 	core_settles(t);
 }
 
+static void a_reply_too_large_to_be_merged_is_refused(void **state)
+{
+	struct core *t = *state;
+	static char large[300000];
+	t->limits.memory = 500000;
+	begin(t);
+	memset(large, 'x', sizeof(large));
+	for (int i = 0; i < 2; i++) {
+		peer_asks(&c, WORDS("MGET", A(0), B(0)));
+		peer_is_asked(&n[0], WORDS("MGET", A(0)));
+		peer_is_asked(&n[1], WORDS("MGET", B(0)));
+		peer_says(&n[0], "*1\r\n$600000\r\n");
+		peer_say(&n[0], large, sizeof(large));
+		peer_say(&n[0], large, sizeof(large) - 1);
+		peer_says(&n[1], "*1\r\n$1\r\nb\r\n");
+		peer_expects(&c, "-OVERLOADED node 'a': reply too large to be merged\r\n");
+		peer_says(&n[0], "x\r\n");
+		core_settles(t);
+	}
+	peer_asks(&c, WORDS("MGET", A(0), B(0))); /* the connection is as good as before */
+	peer_is_asked(&n[0], WORDS("MGET", A(0)));
+	peer_is_asked(&n[1], WORDS("MGET", B(0)));
+	peer_says(&n[0], "*1\r\n$1\r\na\r\n");
+	peer_says(&n[1], "*1\r\n$1\r\nb\r\n");
+	peer_expects(&c, "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
+	core_settles(t);
+}
+
 static void a_client_that_goes_leaves_no_part_behind(void **state)
 {
 	struct core *t = *state;
@@ -363,6 +391,7 @@ int main(void)
 		T(a_connection_lost_fails_its_part),
 		T(a_part_out_of_time_is_told_and_its_late_reply_dropped),
 		T(what_waits_is_accounted_for_to_the_byte),
+		T(a_reply_too_large_to_be_merged_is_refused),
 		T(a_client_that_goes_leaves_no_part_behind),
 		T(nonsense_is_not_passed_on),
 		T(elements_of_any_kind_are_told_apart),
