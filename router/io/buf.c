@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slab.h"
 #include "base/str.h"
 
 /*
@@ -29,6 +30,7 @@ void bufpool_trim(struct bufpool *p, size_t keep)
 			struct chunk *c = p->free[k];
 			p->free[k] = c->next;
 			p->free_bytes -= class_size[k];
+			SLAB_UNPOISON(c->data, c->cap);
 			free(c);
 		}
 	}
@@ -54,6 +56,7 @@ static struct chunk *chunk_take_class(struct bufpool *p, unsigned k)
 	if (LIKELY(c != NULL)) {
 		p->free[k] = c->next;
 		p->free_bytes -= class_size[k];
+		SLAB_UNPOISON(c->data, c->cap);
 	} else {
 		c = chunk_alloc(class_size[k]);
 	}
@@ -95,6 +98,7 @@ void chunk_give(struct bufpool *p, struct chunk *c)
 	c->next = p->free[k];
 	p->free[k] = c;
 	p->free_bytes += class_size[k];
+	SLAB_POISON(c->data, c->cap);
 }
 
 struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more)

@@ -59,7 +59,7 @@ void bufpool_trim(struct bufpool *p, size_t keep);
 
 /* Room for at least n bytes (n <= CHUNK_MAX).  Never NULL. */
 struct chunk *chunk_take(struct bufpool *p, size_t n);
-/* NULL is allowed. */
+/* NULL is allowed.  Its bytes are poisoned under AddressSanitizer while it lies idle. */
 void chunk_give(struct bufpool *p, struct chunk *c);
 
 static inline size_t chunk_len(const struct chunk *c)

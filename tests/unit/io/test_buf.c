@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/slab.h"
 #include "router/io/buf.h"
 #include "tests/unit/base/child.h"
 
@@ -97,6 +98,20 @@ static void a_chunk_given_back_is_taken_again_empty(void **state)
 	assert_int_equal(pool.free_bytes, 0);
 	chunk_give(&pool, again);
 }
+
+#ifdef SLAB_ASAN
+static void bytes_of_an_idle_chunk_are_poisoned(void **state)
+{
+	(void)state;
+	struct chunk *c = chunk_of("old");
+	assert_false(__asan_address_is_poisoned(c->data + 1));
+	chunk_give(&pool, c);
+	assert_true(__asan_address_is_poisoned(c->data + 1));
+	assert_ptr_equal(chunk_take(&pool, 1), c);
+	assert_false(__asan_address_is_poisoned(c->data + 1));
+	chunk_give(&pool, c);
+}
+#endif
 
 static void nothing_is_given_back_for_no_chunk(void **state)
 {
@@ -377,6 +392,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_chunk_has_the_smallest_class_that_fits_or_exactly_its_size),
 		T(a_chunk_given_back_is_taken_again_empty),
+#ifdef SLAB_ASAN
+		T(bytes_of_an_idle_chunk_are_poisoned),
+#endif
 		T(nothing_is_given_back_for_no_chunk),
 		T(no_more_than_keep_lies_idle),
 		T(a_chunk_of_its_own_size_is_never_kept),
