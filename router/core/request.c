@@ -98,12 +98,11 @@ void request_part_init(struct request *r, struct part *p, uint32_t node)
 
 /* ---- the end of a request ------------------------------------------------------------------ */
 
-static void maybe_free(struct request *r)
+static void request_free(struct request *r)
 {
-	if (r->queued || r->parts_out > 0)
-		return;
 	forget_deadline(r);
-	chain_clear(bufs(r), &r->hold);
+	if (UNLIKELY(r->hold.head != NULL))
+		chain_clear(bufs(r), &r->hold);
 	if (r->split != NULL)
 		split_free(bufs(r), r->split);
 	struct worker_pool *p = r->pool;
@@ -111,6 +110,12 @@ static void maybe_free(struct request *r)
 	slab_give(&p->worker->request_slab, r);
 	if (v != NULL && --v->inflight == 0 && !v->current)
 		worker_view_done(p);
+}
+
+static inline void maybe_free(struct request *r)
+{
+	if (!r->queued && r->parts_out == 0)
+		request_free(r);
 }
 
 void request_leave_queue(struct request *r)

@@ -107,6 +107,11 @@ static uint32_t slot_for(struct owners *o, uint32_t node)
 	return s;
 }
 
+static inline const uint8_t *arg_end(const struct call *call, size_t i)
+{
+	return call->args[i].ptr + call->args[i].len + 2;
+}
+
 /* First visit.  False: nobody owns a key. */
 static bool find_owners(struct call *call, struct owners *o)
 {
@@ -119,6 +124,10 @@ static bool find_owners(struct call *call, struct owners *o)
 		uint32_t s = slot_for(o, node);
 		o->of_key[k] = (uint16_t)s;
 		o->keys[s]++;
+		if (LIKELY(call->verbatim)) {
+			o->bytes[s] += (size_t)(arg_end(call, i + step - 1) - arg_end(call, i - 1));
+			continue;
+		}
 		for (size_t j = 0; j < step; j++)
 			o->bytes[s] += resp_bulk_size(call->args[i + j].len);
 	}
@@ -183,7 +192,27 @@ static uint8_t *begin_part(
 	return at;
 }
 
-/* Second visit: each key to where its node's command has got to. */
+/* Second visit: each key, as the client wrote it, to where its node's command has got to. */
+static void copy_keys(struct call *call, struct owners *o)
+{
+	size_t step = call_step(call), n = call->n;
+	const uint16_t *of_key = o->of_key;
+	uint8_t **to = o->at;
+	const uint8_t *from = arg_end(call, 0);
+	const struct span *last = &call->args[step];
+	for (size_t i = 1; i < n; i += step, last += step) {
+		const uint8_t *end = last->ptr + last->len + 2;
+		size_t len = (size_t)(end - from);
+		uint8_t **at = &to[*of_key++];
+		if (*at != NULL) {
+			memcpy(*at, from, len);
+			*at += len;
+		}
+		from = end;
+	}
+}
+
+/* The same for a request that is not an array, or not cleanly written. */
 static void write_keys(struct call *call, struct owners *o)
 {
 	size_t step = call_step(call);
@@ -210,7 +239,10 @@ static void start_parts(struct call *call, struct request *r, struct owners *o)
 		o->at[s] = begin_part(call, o, s, conn, &size);
 		upconn_commit(conn, &slot->part, size);
 	}
-	write_keys(call, o);
+	if (LIKELY(call->verbatim))
+		copy_keys(call, o);
+	else
+		write_keys(call, o);
 }
 
 static void answer_when_complete(struct request *r);
@@ -465,24 +497,57 @@ static bool open_arrays(struct request *r)
 	return true;
 }
 
+/* Replies that fit into one piece of the client's output: room is made once. */
+#define MERGE_AT_ONCE (16u * 1024)
+
+/* The next element of the part that key i went to. */
+static struct span take_element(struct split *s, uint32_t i)
+{
+	struct chunk *k = s->slots[s->order[i]].reply;
+	size_t n = 0;
+	/* open_arrays() has counted them, and the scanner has seen each of them whole */
+	CHECK(resp_elem_next(chunk_bytes(k), chunk_len(k), &n));
+	struct span e = span_of(chunk_bytes(k), n);
+	k->start += (uint32_t)n;
+	return e;
+}
+
+static void merge_at_once(struct request *r, size_t total)
+{
+	struct client *c = r->client;
+	uint8_t *at = sendq_reserve(bufs(r), &c->out, total);
+	for (uint32_t i = 0; i < r->split->nkeys; i++) {
+		struct span e = take_element(r->split, i);
+		memcpy(at, e.ptr, e.len);
+		at += e.len;
+	}
+	sendq_commit(&c->out, total);
+	c->held -= total;
+}
+
+static void merge_one_by_one(struct request *r)
+{
+	for (uint32_t i = 0; i < r->split->nkeys; i++) {
+		struct span e = take_element(r->split, i);
+		r->client->held -= e.len; /* first: it must not count twice */
+		client_write(r->client, e.ptr, e.len);
+	}
+}
+
 static void merge_values(struct request *r)
 {
-	struct split *s = r->split;
 	if (!open_arrays(r)) {
 		merge_nonsense(r);
 		return;
 	}
 	uint8_t buf[RESP_HEAD_SIZE];
-	uint8_t *end = resp_put_head(buf, '*', s->nkeys);
-	request_reply_bytes(r, buf, (size_t)(end - buf));
-	for (uint32_t i = 0; i < s->nkeys; i++) {
-		struct chunk *k = s->slots[s->order[i]].reply;
-		size_t n = 0;
-		CHECK(resp_elem_next(chunk_bytes(k), chunk_len(k), &n));
-		r->client->held -= n; /* first: it must not count twice */
-		client_write(r->client, chunk_bytes(k), n);
-		k->start += (uint32_t)n;
-	}
+	uint8_t *end = resp_put_head(buf, '*', r->split->nkeys);
+	request_reply_bytes(r, buf, (size_t)(end - buf)); /* the client will be flushed */
+	size_t total = split_held(r->split);
+	if (total <= MERGE_AT_ONCE && r->client->doom == NULL)
+		merge_at_once(r, total);
+	else
+		merge_one_by_one(r);
 }
 
 void split_merge(struct request *r)

@@ -155,7 +155,7 @@ uint8_t *chain_reserve_slow(struct bufpool *p, struct chain *c, size_t n)
 	return chunk->data;
 }
 
-void chain_append(struct bufpool *p, struct chain *c, const void *bytes, size_t n)
+void chain_append_slow(struct bufpool *p, struct chain *c, const void *bytes, size_t n)
 {
 	const uint8_t *at = bytes;
 	if (c->tail != NULL) {

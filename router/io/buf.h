@@ -19,6 +19,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "base/check.h"
@@ -109,8 +110,18 @@ static inline void chain_commit(struct chain *c, size_t n)
 	c->len += n;
 }
 
+void chain_append_slow(struct bufpool *p, struct chain *c, const void *bytes, size_t n);
 /* Copies. */
-void chain_append(struct bufpool *p, struct chain *c, const void *bytes, size_t n);
+static inline void chain_append(struct bufpool *p, struct chain *c, const void *bytes, size_t n)
+{
+	if (LIKELY(c->tail != NULL && chunk_room(c->tail) >= n)) {
+		memcpy(c->tail->data + c->tail->end, bytes, n);
+		chain_commit(c, n);
+	} else {
+		chain_append_slow(p, c, bytes, n);
+	}
+}
+
 /* Takes the chunk over.  A small one is copied into the room at the end and given back. */
 void chain_push(struct bufpool *p, struct chain *c, struct chunk *chunk);
 /* Takes all chunks of `from`, which is empty afterwards. */

@@ -81,6 +81,10 @@ static void advance(struct sendq *q, size_t n)
 
 static ssize_t send_some(struct sendq *q, int fd)
 {
+	if (LIKELY(q->chain.head == q->chain.tail)) {
+		uint32_t off = q->at != NULL ? q->off : q->chain.head->start;
+		return send(fd, q->chain.head->data + off, q->chain.head->end - off, MSG_NOSIGNAL);
+	}
 	struct iovec iov[IOV_BATCH];
 	int n = gather(q, iov, IOV_BATCH);
 	if (n == 1)
@@ -100,6 +104,13 @@ enum sendq_result sendq_flush(
 		if (n < 0)
 			return errno == EAGAIN ? SENDQ_FULL : SENDQ_ERROR;
 		*ret_bytes += (size_t)n;
+		if (LIKELY(!keep && (size_t)n == q->chain.len && q->chain.head == q->chain.tail)) {
+			chunk_give(p, q->chain.head);
+			chain_init(&q->chain);
+			q->at = NULL;
+			q->unsent = 0;
+			return SENDQ_EMPTY;
+		}
 		advance(q, (size_t)n);
 		if (!keep)
 			sendq_ack(p, q, (size_t)n);

@@ -202,6 +202,20 @@ static const struct cmd *lookup(struct span s, uint32_t within)
 	return e->len == 0 ? NULL : &table[e->id];
 }
 
+/* The same for names of one word, which nearly all are. */
+static inline const struct cmd *lookup_short(struct span s)
+{
+	uint64_t word = lower_word(load_word(s.ptr, s.len));
+	uint32_t at = (uint32_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> (64 - INDEX_BITS));
+	for (;; at = (at + 1) % INDEX_SIZE) {
+		const struct entry *e = &by_name[at];
+		if (LIKELY(e->name.word[0] == word && e->len == s.len && e->within == TOP))
+			return &table[e->id];
+		if (e->len == 0)
+			return NULL;
+	}
+}
+
 /* What a name is indexed under: "config|set" is "set" within config. */
 static struct span own_part(const struct cmd *c)
 {
@@ -230,7 +244,8 @@ __attribute__((constructor)) static void index_build(void)
 
 const struct cmd *cmd_find(const struct span *args, size_t n)
 {
-	const struct cmd *c = lookup(args[0], TOP);
+	const struct cmd *c =
+		LIKELY(args[0].len - 1 < 8) ? lookup_short(args[0]) : lookup(args[0], TOP);
 
 	if (LIKELY(c == NULL || !c->has_subs) || n < 2)
 		return c;
