@@ -12,10 +12,8 @@
 #include "router/conf/conf.h"
 #include "router/control/control.h"
 
-static int run(const struct conf *c)
+static int run(struct conf *c)
 {
-	if (conf_refuse_unserved(c, stderr) > 0)
-		return EXIT_CODE_CONF;
 	if (c->test_only) {
 		conf_print(c, stdout);
 		return EXIT_CODE_OK;

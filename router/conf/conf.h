@@ -136,12 +136,6 @@ enum conf_exit conf_from_argv(
 	struct conf *c, int argc, char **argv, FILE *out, FILE *err) MUST_CHECK;
 
 /*
- * What the file may say and nobody enforces yet, one line each on err; how many.  Serving without
- * asking for the passwords that somebody configured would be worse than not serving.
- */
-unsigned conf_refuse_unserved(const struct conf *c, FILE *err) MUST_CHECK;
-
-/*
  * -t: the file that makes this configuration, with every value in effect; in comments the share of each node and the
  * connections that it will see.  No password.
  */
@@ -162,6 +156,12 @@ enum conf_exit conf_again(struct conf *fresh, const struct conf *running, FILE *
  */
 unsigned conf_reload_check(
 	const struct conf *running, const struct conf *fresh, FILE *err) MUST_CHECK;
+
+/*
+ * What may be applied moves from `fresh` to `running`, and the other way round: conf_fini(fresh) wipes what is replaced.
+ * Nothing may hold on to the former values.
+ */
+void conf_take_reloaded(struct conf *running, struct conf *fresh);
 
 /* The differences that may be applied, one `what: old -> new` a line; how many.  Of secrets only that they changed. */
 unsigned conf_print_changes(const struct conf *running, const struct conf *fresh, FILE *out);

@@ -179,25 +179,3 @@ void conf_check(const struct conf *c, struct conf_report *r)
 		check_pool(c, i, r);
 	conf_check_addresses(c, r);
 }
-
-/* One user `default` whom nothing is asked or denied: the same as none. */
-static bool has_users(const struct conf_access *a)
-{
-	return a->nusers != 1 || strcmp(a->users[0].name, CONF_USER_DEFAULT) != 0 ||
-	       a->users[0].npasswords > 0 || a->users[0].ndeny > 0;
-}
-
-unsigned conf_refuse_unserved(const struct conf *c, FILE *err)
-{
-	struct conf_report r = {.err = err};
-	for (size_t i = 0; i < c->npools; i++) {
-		const struct conf_pool *p = &c->pools[i];
-		if (has_users(p->access))
-			conf_problem(&r, "pool '%s': clients: users are not built in yet", p->name);
-		if (p->access->node_password.file != NULL)
-			conf_problem(&r,
-				"pool '%s': node_auth: logging in at nodes is not built in yet",
-				p->name);
-	}
-	return r.problems;
-}

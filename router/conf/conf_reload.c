@@ -228,3 +228,25 @@ unsigned conf_print_changes(const struct conf *running, const struct conf *fresh
 {
 	return compare(running, fresh, out, true);
 }
+
+/* ------------------------------------------------------------------------------------------------
+ * Taking over
+ */
+static void swap_access(struct conf_pool *a, struct conf_pool *b)
+{
+	struct conf_access *old = a->access;
+	a->access = b->access;
+	b->access = old;
+}
+
+void conf_take_reloaded(struct conf *running, struct conf *fresh)
+{
+	running->limits = fresh->limits;
+	running->log_level = fresh->log_level;
+	running->drain_timeout_ns = fresh->drain_timeout_ns;
+	/* conf_reload_check() has found the same pools in both */
+	for (size_t i = 0; i < running->npools; i++)
+		for (size_t k = 0; k < fresh->npools; k++)
+			if (strcmp(running->pools[i].name, fresh->pools[k].name) == 0)
+				swap_access(&running->pools[i], &fresh->pools[k]);
+}

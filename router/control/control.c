@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "router/control/control_internal.h"
+#include "router/control/reload.h"
 
 /* How often memory that a burst left behind is looked for, and how much makes it worth giving back.
  */
@@ -112,9 +113,7 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 	struct control *ctl = arg;
 	(void)what;
 	if (sig == SIGHUP) {
-		log_warn("control",
-			"nothing to reload: the configuration came from the command line",
-			"signal=HUP");
+		reload_configuration(ctl);
 		return;
 	}
 	if (!ctl->draining)
@@ -277,21 +276,12 @@ static uint16_t first_port(const struct control *ctl)
 
 static void fill_facts(struct control *ctl)
 {
-	ctl->limits = (struct worker_limits){
-		.clients = ctl->max_clients,
-		.pipeline = ctl->conf->limits.pipeline,
-		.output = ctl->conf->limits.client_output_buffer,
-		.request_size = ctl->conf->limits.request_size,
-		.memory = ctl->conf->limits.memory,
-		.idle_timeout_ns = ctl->conf->limits.idle_timeout_ns,
-		.proxy_header_ns = ctl->conf->limits.proxy_header_ns,
-	};
+	reload_fill_limits(ctl);
 	ctl->facts = (struct router_facts){
 		.version = RINGWAY_VERSION,
 		.started_wall_ms = clock_wall_ms(),
 		.started_ns = clock_ns(),
 		.port = first_port(ctl),
-		.max_clients = ctl->max_clients,
 		.nworkers = ctl->nworkers,
 		.blocks = ctl->blocks,
 		.nblocks = ctl->nworkers + 1,
@@ -317,6 +307,8 @@ static int make_worker(struct control *ctl, size_t i)
 			},
 	};
 	int r = worker_new(&ctl->workers[i], &o);
+	if (r == 0)
+		reload_publish(ctl, ctl->workers[i]); /* first: connections log in */
 	for (uint32_t p = 0; r == 0 && p < ctl->conf->npools; p++)
 		worker_publish(ctl->workers[i], p, fleet_ref(ctl->fleets[p]));
 	if (r == 0)
@@ -433,7 +425,7 @@ static void control_fini(struct control *ctl)
 	events_fini(ctl);
 }
 
-int control_run(const struct conf *conf)
+int control_run(struct conf *conf)
 {
 	struct control ctl = {.conf = conf, .nworkers = conf->threads, .reserve_fd = -1};
 	int r = events_init(&ctl);

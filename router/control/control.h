@@ -22,5 +22,6 @@ enum exit_code {
 	EXIT_CODE_INTERNAL = 70,
 };
 
-/* Runs the router until it is told to stop.  The configuration outlives the call. */
-int control_run(const struct conf *conf);
+/* Runs the router until it is told to stop.  The configuration outlives the call, and is
+ * changed when it is reloaded. */
+int control_run(struct conf *conf);

@@ -32,7 +32,7 @@ struct listener {
 };
 
 struct control {
-	const struct conf *conf; /* borrowed */
+	struct conf *conf; /* borrowed; changed by reload.c alone */
 	struct event_base *base;
 	struct metric_block *m;       /* the control thread's own */
 	struct metric_block **blocks; /* workers', then the control thread's */
@@ -46,6 +46,7 @@ struct control {
 	size_t nlisteners;
 	uint64_t next_client_id;
 	uint32_t max_clients; /* limits.clients, or what file descriptors allow */
+	uint64_t other_fds;   /* file descriptors that are not for clients */
 	int reserve_fd; /* given up for a moment to refuse a client when file descriptors run out */
 	struct mailbox inbox;
 	struct event inbox_event;

@@ -71,7 +71,9 @@ static uint64_t raise_limit(uint64_t want)
 
 void descriptors_start(struct control *ctl)
 {
-	uint64_t others = needed(ctl);
+	if (ctl->other_fds == 0) /* at the start nothing is a client's yet */
+		ctl->other_fds = needed(ctl);
+	uint64_t others = ctl->other_fds;
 	uint64_t clients = ctl->conf->limits.clients;
 	uint64_t limit = raise_limit(clients + others + wished(ctl));
 	ctl->max_clients = ctl->conf->limits.clients;

@@ -36,7 +36,7 @@ void local_config_get(struct call *call)
 	char max[16];
 	size_t n = 0;
 	struct answer a;
-	(void)snprintf(max, sizeof(max), "%u", call->client->worker->opts.facts->max_clients);
+	(void)snprintf(max, sizeof(max), "%u", call->client->worker->opts.limits->clients);
 	for (size_t i = 0; i < ARRAY_LEN(config_values); i++)
 		n += config_asked(call, config_values[i].name);
 	answer_begin(&a, call);

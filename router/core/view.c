@@ -17,8 +17,9 @@ static struct upstream *use(struct upstream_set *set, struct server *s)
 	struct upstream_use *grown = realloc(set->v, (set->n + 1) * sizeof(*grown));
 	CHECK(grown != NULL);
 	set->v = grown;
-	set->v[set->n] = (struct upstream_use){
-		.up = upstream_new(set->env, s, set->opts, &set->budget), .users = 1};
+	struct upstream *up = upstream_new(set->env, s, set->opts, &set->budget);
+	upstream_set_login(up, node_login_ref(set->login));
+	set->v[set->n] = (struct upstream_use){.up = up, .users = 1};
 	return set->v[set->n++].up;
 }
 
@@ -71,4 +72,14 @@ void upstream_set_fini(struct upstream_set *set)
 	CHECK(set->n == 0);
 	free(set->v);
 	set->v = NULL;
+	node_login_unref(set->login);
+	set->login = NULL;
+}
+
+void upstream_set_use_login(struct upstream_set *set, struct node_login *login)
+{
+	node_login_unref(set->login);
+	set->login = login;
+	for (size_t i = 0; i < set->n; i++)
+		upstream_set_login(set->v[i].up, node_login_ref(login));
 }

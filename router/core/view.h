@@ -38,7 +38,8 @@ struct upstream_set {
 	struct upstream_env *env;         /* borrowed */
 	const struct upstream_opts *opts; /* borrowed */
 	struct retry_budget budget;
-	struct upstream_use *v; /* owned */
+	struct node_login *login; /* a reference; NULL: none */
+	struct upstream_use *v;   /* owned */
 	size_t n;
 };
 
@@ -49,6 +50,8 @@ void view_free(struct upstream_set *set, struct view *v);
 /* The server's name leads there now; another reference is taken. */
 void upstream_set_move(struct upstream_set *set, const struct server *s, struct addresses *where);
 void upstream_set_fini(struct upstream_set *set);
+/* New connections of all of them log in so.  Takes over the reference. */
+void upstream_set_use_login(struct upstream_set *set, struct node_login *login);
 
 static inline const struct topology *view_topology(const struct view *v)
 {

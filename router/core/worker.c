@@ -24,6 +24,8 @@ enum mail_kind {
 	MAIL_CLIENT,
 	MAIL_FLEET,
 	MAIL_USERS,
+	MAIL_LOGIN,
+	MAIL_LIMITS,
 	MAIL_MOVE,
 	MAIL_DRAIN,
 	MAIL_CLOSE,
@@ -39,11 +41,14 @@ struct mail {
 	uint64_t id;
 	struct fleet *fleet;
 	struct user_set *users;
+	struct node_login *login;
+	struct worker_limits limits;
 	struct server *server;
 	struct addresses *where;
 	bool behind_proxy;
 };
 
+static void arm_sweep(struct worker *w);
 static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *f);
 
 static void start_drain(struct worker *w)
@@ -95,6 +100,13 @@ static void open_mail(struct letter *l)
 	case MAIL_USERS:
 		gate_adopt_users(&w->pools[m->pool], m->users);
 		break;
+	case MAIL_LOGIN:
+		upstream_set_use_login(&w->pools[m->pool].upstreams, m->login);
+		break;
+	case MAIL_LIMITS:
+		w->limits = m->limits;
+		arm_sweep(w);
+		break;
 	case MAIL_MOVE:
 		take_move(w, m);
 		break;
@@ -145,6 +157,21 @@ void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *user
 	struct mail *m = mail_new(w, MAIL_USERS);
 	m->pool = pool;
 	m->users = users;
+	mailbox_post(&w->inbox, &m->letter);
+}
+
+void worker_publish_login(struct worker *w, uint32_t pool, struct node_login *login)
+{
+	struct mail *m = mail_new(w, MAIL_LOGIN);
+	m->pool = pool;
+	m->login = login;
+	mailbox_post(&w->inbox, &m->letter);
+}
+
+void worker_publish_limits(struct worker *w, const struct worker_limits *limits)
+{
+	struct mail *m = mail_new(w, MAIL_LIMITS);
+	m->limits = *limits;
 	mailbox_post(&w->inbox, &m->letter);
 }
 
@@ -492,6 +519,8 @@ int worker_new(struct worker **ret, const struct worker_opts *opts)
 	struct worker *w = calloc(1, sizeof(*w));
 	CHECK(w != NULL);
 	w->opts = *opts;
+	w->limits = *opts->limits;
+	w->opts.limits = &w->limits;
 	w->m = opts->metrics;
 	int r = loop_init(&w->loop);
 	if (r == 0)

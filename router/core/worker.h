@@ -80,7 +80,6 @@ struct router_facts {
 	uint64_t started_wall_ms;
 	uint64_t started_ns;
 	uint16_t port; /* of the first listener */
-	uint32_t max_clients;
 	size_t nworkers;
 	struct metric_block *const *blocks; /* nworkers + 1; the last is the control thread's */
 	size_t nblocks;
@@ -112,6 +111,7 @@ struct worker_opts {
 
 struct worker {
 	struct worker_opts opts;
+	struct worker_limits limits; /* opts.limits points here */
 	struct loop loop;
 	struct upstream_env upstream;
 	struct metric_block *m;    /* borrowed */
@@ -159,6 +159,10 @@ void worker_add_client(struct worker *w, uint32_t pool, int fd, uint64_t id, boo
 void worker_publish(struct worker *w, uint32_t pool, struct fleet *f);
 /* The users of a pool; before the first it has none but `default`, without a password. */
 void worker_publish_users(struct worker *w, uint32_t pool, struct user_set *users);
+/* How new connections to a pool's nodes log in; NULL: not at all. */
+void worker_publish_login(struct worker *w, uint32_t pool, struct node_login *login);
+/* Copied. */
+void worker_publish_limits(struct worker *w, const struct worker_limits *limits);
 /* The server's name leads there now. */
 void worker_move(struct worker *w, struct server *server, struct addresses *where);
 void worker_drain(struct worker *w);

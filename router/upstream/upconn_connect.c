@@ -24,6 +24,7 @@
 #include "base/check.h"
 #include "base/err.h"
 #include "router/upstream/upstream_internal.h"
+#include "router/wire/resp_write.h"
 
 /* Place of an address in the list; beyond its end: it is not there. */
 static uint32_t index_of(const struct addresses *l, const struct sockaddr_any *a)
@@ -36,24 +37,57 @@ static uint32_t index_of(const struct addresses *l, const struct sockaddr_any *a
 
 /* ---- the greeting -------------------------------------------------------------------------- */
 
-/* The first words on a connection whose class is not a fresh connection's. */
-static size_t greeting(const struct upconn *c, char *buf, size_t size, uint32_t *ret_due)
+/* One more request of the greeting. */
+static void greet(struct upconn *c, struct chunk **words, const struct span *args, size_t n)
 {
+	size_t size = resp_request_size(args, n);
+	struct chunk *k = chunk_grow(&upconn_loop(c)->pool, *words, size);
+	(void)resp_put_request(k->data + k->end, args, n);
+	k->end += (uint32_t)size;
+	*words = k;
+	c->greet_due++;
+}
+
+static void greet_login(struct upconn *c, struct chunk **words, bool resp3)
+{
+	const struct node_login *l = c->up->login;
+	struct span user = l->user != NULL ? span_str(l->user) : SPAN("default");
+	struct span password = span_of(l->password, l->len);
+	if (resp3) {
+		const struct span args[] = {SPAN("HELLO"), SPAN("3"), SPAN("AUTH"), user, password};
+		greet(c, words, args, ARRAY_LEN(args));
+	} else if (l->user != NULL) {
+		const struct span args[] = {SPAN("AUTH"), user, password};
+		greet(c, words, args, ARRAY_LEN(args));
+	} else {
+		const struct span args[] = {SPAN("AUTH"), password};
+		greet(c, words, args, ARRAY_LEN(args));
+	}
+}
+
+/*
+ * The first words on a connection: logging in, and what its class is that a fresh connection is not.  NULL: there is
+ * nothing to say.
+ */
+static struct chunk *greeting(struct upconn *c)
+{
+	struct chunk *words = NULL;
 	uint32_t database = c->class_id / 2;
-	int n = 0;
-	*ret_due = 0;
-	if (c->class_id % 2 == 1) {
-		n += snprintf(buf, size, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n");
-		(*ret_due)++;
+	bool resp3 = c->class_id % 2 == 1;
+	c->greet_due = 0;
+	if (c->up->login != NULL) {
+		greet_login(c, &words, resp3);
+	} else if (resp3) {
+		const struct span args[] = {SPAN("HELLO"), SPAN("3")};
+		greet(c, &words, args, ARRAY_LEN(args));
 	}
 	if (database != 0) {
-		char digits[16];
-		int len = snprintf(digits, sizeof(digits), "%u", database);
-		n += snprintf(buf + n, size - (size_t)n, "*2\r\n$6\r\nSELECT\r\n$%d\r\n%s\r\n", len,
-			digits);
-		(*ret_due)++;
+		char digits[24];
+		const struct span args[] = {
+			SPAN("SELECT"), span_of(digits, u64_to_dec(database, digits))};
+		greet(c, &words, args, ARRAY_LEN(args));
 	}
-	return (size_t)n;
+	return words;
 }
 
 static void become_ready(struct upconn *c)
@@ -71,17 +105,32 @@ static void become_ready(struct upconn *c)
 
 static void on_connected(struct upconn *c)
 {
-	char buf[128];
-	size_t n = greeting(c, buf, sizeof(buf), &c->greet_due);
+	struct chunk *words = greeting(c);
 	upconn_watch(c, EV_READ);
-	if (n == 0) {
+	if (words == NULL) {
 		become_ready(c);
 		return;
 	}
 	upconn_enter(c, UP_GREETING);
 	/* a fresh socket's buffer takes these few bytes whole, or something is wrong with it */
-	if (send(c->fd, buf, n, MSG_NOSIGNAL) != (ssize_t)n)
+	size_t n = chunk_len(words);
+	bool sent = send(c->fd, chunk_bytes(words), n, MSG_NOSIGNAL) == (ssize_t)n;
+	explicit_bzero(chunk_bytes(words), n);
+	chunk_give(&upconn_loop(c)->pool, words);
+	if (!sent)
 		upconn_close(c, UP_WHY_LOST, "greeting not sent");
+}
+
+/* The node does not know us: NOAUTH and WRONGPASS, or whatever it says to the password. */
+static bool login_refused(const struct upconn *c, const struct chunk *error)
+{
+	const uint8_t *at = error->data + error->start;
+	if (upconn_auth_error(at, chunk_len(error)))
+		return true;
+	if (c->up->login == NULL)
+		return false;
+	return memmem(at, chunk_len(error), "WRONGPASS", 9) != NULL ||
+	       memmem(at, chunk_len(error), "AUTH", 4) != NULL;
 }
 
 /* An error in answer to the greeting ends the connection; only when it is whole it says why. */
@@ -90,7 +139,7 @@ static void greeting_refused(struct upconn *c, const uint8_t *bytes, size_t n, b
 	c->error = chunk_append(&upconn_loop(c)->pool, c->error, bytes, n);
 	if (!complete && chunk_len(c->error) <= UPCONN_ERROR_MAX)
 		return;
-	bool auth = upconn_auth_error(chunk_bytes(c->error), chunk_len(c->error));
+	bool auth = login_refused(c, c->error);
 	node_metric_add(c->up->m, NM_AUTH_ALARMS, auth);
 	upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
 }

@@ -22,12 +22,19 @@ struct upstream *upstream_new(struct upstream_env *env, struct server *server,
 	return up;
 }
 
+void upstream_set_login(struct upstream *up, struct node_login *login)
+{
+	node_login_unref(up->login);
+	up->login = login;
+}
+
 void upstream_free(struct upstream *up)
 {
 	if (up == NULL)
 		return;
 	upstream_abandon(up);
 	CHECK(up->held == 0);
+	node_login_unref(up->login);
 	free(up->shared);
 	addresses_unref(up->where);
 	server_unref(up->server);

@@ -34,6 +34,7 @@
 #include "base/rand.h"
 #include "router/io/loop.h"
 #include "router/io/sendq.h"
+#include "router/upstream/login.h"
 #include "router/upstream/part.h"
 #include "router/upstream/retry.h"
 #include "router/upstream/server.h"
@@ -140,6 +141,7 @@ struct upstream {
 	struct node_block *m;             /* this worker's, in server */
 	const struct upstream_opts *opts; /* borrowed */
 	struct retry_budget *budget;      /* borrowed; the pool's */
+	struct node_login *login;         /* a reference; NULL: nodes ask for none */
 	struct upconn **shared;           /* owned; by class, NULL: never needed */
 	uint32_t nshared;
 	uint32_t held; /* parts in the FIFOs */
@@ -156,6 +158,9 @@ struct upstream *upstream_new(struct upstream_env *env, struct server *server,
 	const struct upstream_opts *opts, struct retry_budget *budget);
 /* The server's name leads there now.  Takes over the reference. */
 void upstream_move(struct upstream *up, struct addresses *where);
+
+/* New connections log in so.  Takes over the reference. */
+void upstream_set_login(struct upstream *up, struct node_login *login);
 
 /* Its parts fail first.  NULL is allowed. */
 void upstream_free(struct upstream *up);

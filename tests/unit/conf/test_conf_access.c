@@ -302,43 +302,6 @@ static void no_password_is_printed(void **state)
 	run_fini(&again);
 }
 
-static void what_nobody_enforces_yet_is_not_served(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *more, *says;
-	} cases[] = {
-		{"", ""},
-		{"  clients: [{user: default}]\n", ""},
-		{"  clients: [{user: default, deny: []}]\n", ""},
-		{"  clients: [{user: default, deny: [keys]}]\n",
-			"ringway: pool 'p': clients: users are not built in yet\n"},
-		{"  clients: [{user: default, password_files: [a.pw]}]\n",
-			"ringway: pool 'p': clients: users are not built in yet\n"},
-		{"  clients: [{user: other}]\n",
-			"ringway: pool 'p': clients: users are not built in yet\n"},
-		{"  clients: [{user: default}, {user: other}]\n",
-			"ringway: pool 'p': clients: users are not built in yet\n"},
-		{"  node_auth: {password_file: a.pw}\n",
-			"ringway: pool 'p': node_auth: logging in at nodes is not built in yet\n"},
-	};
-	run_write("a.pw", "x", 1);
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct run r;
-		char *err;
-		size_t len;
-		run_pool(&r, cases[i].more);
-		RUN_EXPECT(r.exit == CONF_GO_ON, cases[i].more, &r);
-		FILE *f = open_memstream(&err, &len);
-		assert_non_null(f);
-		assert_int_equal(conf_refuse_unserved(&r.conf, f), cases[i].says[0] != '\0');
-		(void)fclose(f);
-		assert_string_equal(err, cases[i].says);
-		free(err);
-		run_fini(&r);
-	}
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Commands
  */
@@ -415,7 +378,6 @@ int main(void)
 		cmocka_unit_test(long_passwords_are_taken_up_to_a_limit),
 		cmocka_unit_test(files_that_cannot_be_trusted_are_named),
 		cmocka_unit_test(no_password_is_printed),
-		cmocka_unit_test(what_nobody_enforces_yet_is_not_served),
 		cmocka_unit_test(lists_deny_what_they_say_and_nothing_else),
 	};
 	return cmocka_run_group_tests(tests, run_enter_folder, run_leave_folder);

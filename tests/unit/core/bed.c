@@ -123,7 +123,6 @@ void core_start(struct core *t)
 	t->facts = (struct router_facts){
 		.version = "0",
 		.started_ns = clock_ns(),
-		.max_clients = 100,
 		.nworkers = 1,
 		.blocks = t->blocks,
 		.nblocks = 2,
