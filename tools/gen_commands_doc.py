@@ -49,8 +49,8 @@ NOTES = {
     "command|count": LOCAL_TABLE,
     "command|info": LOCAL_TABLE,
     "command|list": LOCAL_TABLE,
-    "config|get": "The router's own: `appendonly` `databases` `maxclients` `maxmemory` `maxmemory-policy` "
-                  "`proto-max-bulk-len` `save` `timeout`.",
+    "config|get": "What the first node that answers says, but the router's own `maxclients` `port` `timeout` and the "
+                  "nodes' smallest `databases`; passwords are left empty.",
     "config|resetstat": FIRST,
     "config|rewrite": FIRST,
     "config|set": "Refused for what the router's connections to the nodes depend on: `requirepass` `masterauth` "
@@ -83,7 +83,7 @@ NOTES = {
     "save": FIRST,
     "scan": "One node a call, in the order of the list. The cursor is the node's own times 65536 plus the node's place in "
             "the list; 0 only begins and ends. Leftovers, keys that another node owns now, are left out.",
-    "select": "0 to 15.",
+    "select": "As many as every node has (asked once), at most 1024; 16 while no node has said.",
     "slowlog|get": "The latest of all nodes: 10, or as many as asked for, `-1` all. Ids are the nodes' own.",
     "slowlog|len": SUM,
     "slowlog|reset": FIRST,

@@ -64,7 +64,7 @@ X(POOL, ROLE, RESTART, "role", role, "store", "", "", "",
 	"What the nodes are to their users, and so what may be done to their data.")
 X(POOL, PROTOCOL, RESTART, "protocol", protocol, "redis", "", "", "",
 	"What the nodes speak.")
-X(POOL, U32, RESTART, "database", database, "0", "0", "2147483647", "",
+X(POOL, U32, RESTART, "database", database, "0", "0", "1023", "",
 	"The database that a client starts in, as if it had sent SELECT.")
 X(POOL, MULTIKEY, RESTART, "multikey", multikey, "owner", "", "", "",
 	"Which commands with several keys are taken, of those that can't be split.")

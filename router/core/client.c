@@ -57,7 +57,7 @@ struct client *client_new(struct worker *w, struct worker_pool *pool, int fd, ui
 	c->worker = w;
 	c->pool = pool;
 	c->resp = 2;
-	c->database = 0;
+	c->database = pool->opts->database;
 	c->class_id = up_class(pool->opts->database, 2);
 	c->since_ns = loop_now(&w->loop);
 	STAILQ_INIT(&c->queue);

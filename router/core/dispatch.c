@@ -227,6 +227,12 @@ static void run_later(struct call *call)
 static void run_refused(struct call *call)
 {
 	struct text t;
+	/* databases of several nodes can't be swapped at one instant; those of one can */
+	if (call->cmd->id == CMD_ID_SWAPDB &&
+		view_topology(call->client->pool->view)->nnodes == 1) {
+		forward_one(call, 0);
+		return;
+	}
 	error_text(&t, "ERR '%s' is refused: %s", call->cmd->name,
 		call->cmd->reason != NULL ? call->cmd->reason
 					  : "it makes no sense through a router");

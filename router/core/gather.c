@@ -221,7 +221,7 @@ static void merge_random_key(struct request *r)
 		return;
 	}
 	uint8_t buf[8];
-	put(r, buf, (size_t)(resp_put_null(buf, r->client->resp) - buf));
+	put(r, buf, (size_t)(resp_put_null(buf, (int)r->split->argument) - buf));
 }
 
 /* Entries of arrays whose element `field` is a time: the latest first, or the earliest. */
@@ -376,10 +376,12 @@ void gather_merge(struct request *r)
 	rule->merge(r);
 }
 
-/* How many entries SLOWLOG GET wants. */
+/* What the merging needs: how many entries SLOWLOG GET wants, which protocol a null is written in. */
 static int64_t wanted(const struct call *call)
 {
 	int64_t n = 10;
+	if (call->cmd->id == CMD_ID_RANDOMKEY)
+		return call->client->resp; /* as of now: HELLO may follow in the same write */
 	if (call->cmd->id == CMD_ID_SLOWLOG_GET && call->n == 3)
 		(void)!span_to_i64(call->args[2], &n);
 	return n;

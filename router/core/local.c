@@ -10,6 +10,7 @@
 
 #include "router/core/answer.h"
 #include "router/core/errors.h"
+#include "router/core/local_config.h"
 #include "router/core/worker.h"
 
 /* ---- errors -------------------------------------------------------------------------------- */
@@ -112,8 +113,7 @@ static void no_cluster(struct call *call)
 
 void local_change_class(struct client *c, uint32_t database, int resp)
 {
-	uint32_t base = c->pool->opts->database;
-	uint16_t to = up_class(base + database, resp);
+	uint16_t to = up_class(database, resp);
 	c->database = database;
 	c->resp = (uint8_t)resp;
 	if (to == c->class_id)
@@ -122,20 +122,31 @@ void local_change_class(struct client *c, uint32_t database, int resp)
 	c->barrier = true;
 }
 
+void local_select_known(struct client *c, uint64_t database, struct text *ret)
+{
+	if (database >= local_databases(c->pool)) {
+		error_text(ret, "ERR DB index is out of range");
+		return;
+	}
+	local_change_class(c, (uint32_t)database, c->resp);
+	ret->len = (size_t)snprintf(ret->at, sizeof(ret->at), "+OK\r\n");
+}
+
 static void run_select(struct call *call)
 {
 	struct client *c = call->client;
+	struct text t;
 	int64_t n = 0;
-	if (!span_to_i64(call->args[1], &n))
+	if (!span_to_i64(call->args[1], &n)) {
 		local_error(call, "ERR value is not an integer or out of range");
-	else if (n < INT_MIN || n > INT_MAX)
+	} else if (n < INT_MIN || n > INT_MAX) {
 		local_error(call, "ERR value is out of range, value must between %d and %d",
 			INT_MIN, INT_MAX);
-	else if (n < 0 || (uint64_t)n + c->pool->opts->database >= LOCAL_DATABASES)
-		local_error(call, "ERR DB index is out of range");
-	else {
-		local_change_class(c, (uint32_t)n, c->resp);
-		answer_const(call, "+OK\r\n");
+	} else if (n > 0 && c->pool->databases == 0) {
+		local_select_asking(call, (uint32_t)n);
+	} else {
+		local_select_known(c, n < 0 ? UINT64_MAX : (uint64_t)n, &t);
+		client_answer(c, call->cmd, t.at, t.len);
 	}
 }
 

@@ -167,6 +167,6 @@ void local_reset(struct call *call)
 	free(c->name);
 	c->name = NULL;
 	gate_reset(c);
-	local_change_class(c, 0, 2);
+	local_change_class(c, c->pool->opts->database, 2);
 	answer_const(call, "+RESET\r\n");
 }

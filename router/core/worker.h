@@ -63,6 +63,7 @@ struct worker_pool {
 	struct worker *worker;        /* borrowed */
 	const struct pool_opts *opts; /* borrowed */
 	uint32_t index;
+	uint32_t databases;     /* what the nodes have at least; 0: not known */
 	struct view *view;      /* current; NULL before the first is adopted */
 	struct view_list views; /* all that have requests in flight, the current one included */
 	bool views_done;        /* some of them may be retired */

@@ -41,7 +41,7 @@
 #include "router/wire/resp.h"
 
 #define UPCONN_MAGIC UINT32_C(0x7570c017)
-#define UP_CLASSES_MAX 512
+#define UP_CLASSES_MAX 2048 /* databases and RESP versions */
 
 enum up_state { UP_CLOSED, UP_CONNECTING, UP_GREETING, UP_READY, UP_STATE_COUNT };
 
