@@ -126,6 +126,12 @@ static void merge_config(struct request *r)
 	struct span name = {0}, value = {0};
 	char own[32];
 	struct answer a;
+	if (r->split->nslots == 0) {
+		struct text t;
+		error_text(&t, "UNAVAILABLE there is no node to ask");
+		request_reply_bytes(r, (const uint8_t *)t.at, t.len);
+		return;
+	}
 	if (first == NULL || !pairs_open(first, &p)) {
 		const struct chunk *error = r->split->slots[0].reply;
 		request_reply_bytes(r, error->data + error->start, chunk_len(error));

@@ -275,11 +275,12 @@ static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *
 	struct view *old = p->view;
 	(void)w;
 	p->view = view_new(&p->upstreams, f);
-	p->databases = 0; /* other nodes may have others */
 	TAILQ_INSERT_TAIL(&p->views, p->view, link);
 	preconnect(p);
-	if (old != NULL)
+	if (old != NULL) {
 		old->current = false;
+		p->databases = 0; /* other nodes may have others */
+	}
 	p->views_done = true;
 }
 

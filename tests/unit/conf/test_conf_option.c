@@ -457,7 +457,7 @@ static void a_wrong_type_says_what_is_right(void **state)
 		{"router_name", "a b", "'a b' is not a name", "- [ ] / % or auto"},
 		{"ready_file", "", "'' is not a path", "a path or none"},
 		{"admin", "h", "'h' is not an address: no port", "host:port, [v6]:port"},
-		{"database", "-1", "'-1' is not a whole number", "0 .. 2147483647"},
+		{"database", "-1", "'-1' is not a whole number", "0 .. 1023"},
 		{"admin", "user:secret@h:1", "'***@h:1'", "host:port"},
 		{"router_name", "a\x1b[2Jb", "'a\\x1b[2Jb'", "auto"},
 	};
