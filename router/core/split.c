@@ -117,6 +117,7 @@ static bool find_owners(struct call *call, struct owners *o)
 {
 	const struct topology *t = view_topology(call->client->pool->view);
 	size_t step = call_step(call);
+	CHECK(o->of_key != NULL); /* the arity says that there are keys */
 	for (size_t i = 1, k = 0; i < call->n; i += step, k++) {
 		uint32_t node = topology_owner(t, call->args[i]);
 		if (node == RING_NONE)
@@ -198,6 +199,7 @@ static void copy_keys(struct call *call, struct owners *o)
 	size_t step = call_step(call), n = call->n;
 	const uint16_t *of_key = o->of_key;
 	uint8_t **to = o->at;
+	CHECK(of_key != NULL && to != NULL); /* keys were found, so there is room for them */
 	const uint8_t *from = arg_end(call, 0);
 	const struct span *last = &call->args[step];
 	for (size_t i = 1; i < n; i += step, last += step) {
