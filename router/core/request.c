@@ -30,13 +30,28 @@ static struct bufpool *bufs(const struct request *r)
 	return &r->pool->worker->loop.pool;
 }
 
-struct request *request_new(struct client *c, const struct cmd *cmd)
+static inline void part_init(
+	struct request *r, struct part *p, uint32_t node, enum deadline_class k)
 {
-	struct worker *w = c->worker;
+	const struct pool_opts *o = r->pool->opts;
+	uint64_t patience = 3 * o->timeout_ns[k];
+	p->req = r;
+	p->conn = NULL;
+	p->born_ns = r->born_ns;
+	p->stuck_ns = r->born_ns + (patience > o->stuck_floor_ns ? patience : o->stuck_floor_ns);
+	p->wire_len = 0;
+	p->node = (uint16_t)node;
+	p->flags = r->cmd->flags & CMD_READONLY ? PART_READONLY : 0;
+	p->stage = 0;
+	p->tries = 0;
+}
+
+static struct request *blank(struct worker_pool *pool, const struct cmd *cmd)
+{
+	struct worker *w = pool->worker;
 	struct request *r = slab_take(&w->request_slab);
-	r->client = c;
-	r->pool = c->pool;
-	r->view = c->pool->view;
+	r->pool = pool;
+	r->view = pool->view;
 	r->cmd = cmd;
 	r->born_ns = loop_now(&w->loop);
 	r->due_ns = 0;
@@ -45,18 +60,39 @@ struct request *request_new(struct client *c, const struct cmd *cmd)
 	chain_init(&r->hold);
 	r->part.conn = NULL;
 	r->part.flags = 0;
-	r->state = REQ_WAITING;
 	r->due_class = DEADLINE_NONE;
-	r->queued = true;
 	r->emitted = false;
-	r->silent = (c->special & SPECIAL_SILENT) != 0;
 	r->parts_out = 0;
 	r->inline_len = 0;
 	if (r->view != NULL)
 		r->view->inflight++;
+	return r;
+}
+
+struct request *request_new(struct client *c, const struct cmd *cmd)
+{
+	struct request *r = blank(c->pool, cmd);
+	r->client = c;
+	r->state = REQ_WAITING;
+	r->queued = true;
+	r->silent = (c->special & SPECIAL_SILENT) != 0;
 	STAILQ_INSERT_TAIL(&c->queue, r, order);
 	c->outstanding++;
-	metric_add(w->m, M_REQUESTS_PENDING, 1);
+	metric_add(c->worker->m, M_REQUESTS_PENDING, 1);
+	return r;
+}
+
+struct request *request_new_unseen(
+	struct worker_pool *pool, const struct cmd *cmd, uint32_t node, enum deadline_class k)
+{
+	struct request *r = blank(pool, cmd);
+	r->client = NULL;
+	r->state = REQ_ABANDONED;
+	r->queued = false;
+	r->silent = true;
+	part_init(r, &r->part, node, k);
+	r->part.flags = PART_DROPPED | PART_UNSEEN;
+	r->parts_out = 1;
 	return r;
 }
 
@@ -83,17 +119,7 @@ static void forget_deadline(struct request *r)
 
 void request_part_init(struct request *r, struct part *p, uint32_t node)
 {
-	const struct pool_opts *o = r->pool->opts;
-	uint64_t patience = 3 * o->timeout_ns[r->due_class];
-	p->req = r;
-	p->conn = NULL;
-	p->born_ns = r->born_ns;
-	p->stuck_ns = r->born_ns + (patience > o->stuck_floor_ns ? patience : o->stuck_floor_ns);
-	p->wire_len = 0;
-	p->node = (uint16_t)node;
-	p->flags = r->cmd->flags & CMD_READONLY ? PART_READONLY : 0;
-	p->stage = 0;
-	p->tries = 0;
+	part_init(r, p, node, r->due_class);
 }
 
 /* ---- the end of a request ------------------------------------------------------------------ */

@@ -90,6 +90,11 @@ void request_set_deadline(struct request *r, enum deadline_class k);
 /* Fills a part in for the FIFO of a connection to `node`. */
 void request_part_init(struct request *r, struct part *p, uint32_t node);
 
+/* A request of the router's own to `node`: in no client's queue, its reply is read and thrown away, and
+ * it goes when its part does.  The part is ready for upconn_send(); the node gets `k` to answer. */
+struct request *request_new_unseen(
+	struct worker_pool *pool, const struct cmd *cmd, uint32_t node, enum deadline_class k);
+
 /* Reply bytes, in pieces and in order. */
 void request_reply_bytes(struct request *r, const uint8_t *bytes, size_t n);
 /* The same, with the chunk taken over. */

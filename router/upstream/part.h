@@ -22,7 +22,8 @@ enum part_flags {
 	PART_DROPPED = 1 << 2,  /* nobody waits for the reply */
 	PART_ERROR = 1 << 3,    /* the owner's: answered with an error */
 	PART_DONE = 1 << 4,     /* the owner's: answered */
-	PART_SENT = 1 << 5, /* set when the part fails: at least one byte had left for the node */
+	PART_SENT = 1 << 5,   /* set when the part fails: at least one byte had left for the node */
+	PART_UNSEEN = 1 << 6, /* dropped from the start: the router's own, nobody ever waited */
 };
 
 struct part {

@@ -401,7 +401,7 @@ static void deliver(struct upconn *c, struct part *p, const uint8_t *bytes, size
 	}
 	if (UNLIKELY(p->flags & PART_DROPPED)) {
 		if (complete) {
-			node_metric_add(c->up->m, NM_LATE_REPLIES, 1);
+			node_metric_add(c->up->m, NM_LATE_REPLIES, !(p->flags & PART_UNSEEN));
 			forget_error(c);
 			ops->dropped(p);
 		}
