@@ -4,7 +4,6 @@
 silent after each test, its log is shown when the test failed, and nothing of ours runs when the session is over."""
 import os
 import sys
-import types
 
 import pytest
 
@@ -60,11 +59,15 @@ def fleet(request):
 
 
 def one_redis(workers):
+    """In place of a fleet: the single node is everything's owner."""
     if workers > 1:
         pytest.skip('one redis-server has no workers')
     node = harness.RedisServer('redis').start()
-    yield types.SimpleNamespace(router=node, client=node.client)
-    node.kill()
+    fleet = harness.Fleet([node])
+    harness.processes.remove(fleet.router)
+    fleet.router = node
+    yield fleet
+    fleet.stop()
 
 
 @pytest.fixture(autouse=True)

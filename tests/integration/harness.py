@@ -257,8 +257,8 @@ class RedisServer(Server):
         except (OSError, Closed, Late):
             return False
 
-    def client(self):
-        return Client(self.addr)
+    def client(self, timeout=10):
+        return Client(self.addr, timeout)
 
     def call(self, *args):
         with self.client() as c:
