@@ -12,7 +12,7 @@ const path = require('node:path');
 
 const installed = createRequire(path.join(process.env.RINGWAY_CLIENTS, 'package.json'));
 const PACKAGES = {
-  ioredis: 'ioredis', iovalkey: 'iovalkey', redis4: 'redis4', redis5: 'redis5', redis6: 'redis6', glide: '@valkey/valkey-glide',
+  ioredis: 'ioredis', iovalkey: 'iovalkey', redis4: 'redis4', redis5: 'redis5', redis6: 'redis', glide: '@valkey/valkey-glide',
 };
 
 const pairs = (flat) => Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i], flat[2 * i + 1]]);
