@@ -205,6 +205,8 @@ static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 				.preconnect = c->preconnect,
 				.life = life_of(&c->keepalive),
 				.resolve_pause_ns = c->resolve_pause_ns,
+				.private_per_node = c->private_per_node,
+				.private_idle_ns = c->private_idle_ns,
 			},
 	};
 }

@@ -52,8 +52,14 @@ void error_text(struct text *t, const char *fmt, ...)
 	finish_line(t);
 }
 
+/* One without a deadline is given up when its connection is stuck. */
+static uint64_t allowed_ns(const struct request *r, const struct part *p)
+{
+	return (r->due_ns != 0 ? r->due_ns : p->stuck_ns) - r->born_ns;
+}
+
 /* Why, as people read it; times come from the pool's options. */
-static void add_why(struct text *t, const struct request *r, enum up_why why)
+static void add_why(struct text *t, const struct request *r, const struct part *p, enum up_why why)
 {
 	const struct pool_opts *o = r->pool->opts;
 	switch (why) {
@@ -69,8 +75,7 @@ static void add_why(struct text *t, const struct request *r, enum up_why why)
 		add(t, "connection lost");
 		return;
 	case UP_WHY_TIMEOUT:
-		add(t, "timeout after %llu ms",
-			(unsigned long long)((r->due_ns - r->born_ns) / NS_PER_MS));
+		add(t, "timeout after %llu ms", (unsigned long long)(allowed_ns(r, p) / NS_PER_MS));
 		return;
 	case UP_WHY_AUTH:
 		add(t, "authentication failed");
@@ -89,6 +94,9 @@ static void add_why(struct text *t, const struct request *r, enum up_why why)
 		return;
 	case UP_WHY_NO_FDS:
 		add(t, "the router is out of file descriptors");
+		return;
+	case UP_WHY_NO_PRIVATE:
+		add(t, "no private connection free");
 		return;
 	case UP_WHY_NONE:
 	case UP_WHY_COUNT:
@@ -109,14 +117,14 @@ void error_unavailable(
 	struct text *t, const struct request *r, const struct part *p, enum up_why why)
 {
 	struct worker *w = r->pool->worker;
-	bool full = why == UP_WHY_QUEUE_FULL;
+	bool full = why == UP_WHY_QUEUE_FULL || why == UP_WHY_NO_PRIVATE;
 	metric_add(w->m, full ? M_ERRORS_OVERLOADED : M_ERRORS_UNAVAILABLE, 1);
 	if (!full)
 		node_metric_add(r->view->up[p->node]->m, NM_UNAVAILABLE, 1);
 	t->len = 0;
 	add(t, "-%s node '%s': ", full ? "OVERLOADED" : "UNAVAILABLE",
 		view_node_name(r->view, p->node));
-	add_why(t, r, why);
+	add_why(t, r, p, why);
 	if (outcome_unknown(r, p, why))
 		add(t, ", outcome unknown");
 	finish_line(t);

@@ -17,6 +17,8 @@ X(NM_UNAVAILABLE, METRIC_COUNTER, "unavailable_total", "Commands answered -UNAVA
 X(NM_RETRIES, METRIC_COUNTER, "retries_total", "Commands sent a second time after their connection was refused or lost.")
 X(NM_RETRIES_DENIED, METRIC_COUNTER, "retries_denied_total", "Commands that failed because retry.budget was used up.")
 X(NM_QUEUE_FULL, METRIC_COUNTER, "queue_full_total", "Commands refused because upstream.queue was full.")
+X(NM_LEASED, METRIC_GAUGE, "private_leased", "Private connections in use: clients that block, or are inside WATCH or MULTI.")
+X(NM_LEASES_REFUSED, METRIC_COUNTER, "private_refused_total", "Commands refused because upstream.private_per_node connections were in use.")
 X(NM_READ_BYTES, METRIC_COUNTER, "read_bytes_total", "Bytes read from the node.")
 X(NM_WRITE_BYTES, METRIC_COUNTER, "written_bytes_total", "Bytes written to the node.")
 X(NM_AUTH_ALARMS, METRIC_COUNTER, "auth_alarms_total", "NOAUTH and WRONGPASS answers of the node to the router.")

@@ -23,6 +23,7 @@ struct server {
 	struct addresses *fixed;   /* where it leads, for good; NULL: it is a name */
 	struct node_block *blocks; /* owned; one per worker */
 	size_t workers;
+	_Atomic uint32_t leased; /* private connections in use, by all workers */
 };
 
 /* Where it leads is found out, now and again, and told to upstreams by upstream_move(). */

@@ -21,6 +21,7 @@
 
 #include "base/check.h"
 #include "base/err.h"
+#include "router/upstream/private.h"
 #include "router/upstream/upstream_internal.h"
 
 #define B(s) (1u << (s))
@@ -126,7 +127,7 @@ static bool may_retry(const struct upconn *c, const struct part *p, enum up_why 
 {
 	/* refused more than once: the node is down, and waiting for it again helps nobody */
 	bool first_refusal = why == UP_WHY_REFUSED && c->backoff_ns == c->up->opts->backoff_ns;
-	if (why != UP_WHY_LOST && !first_refusal)
+	if ((why != UP_WHY_LOST && !first_refusal) || c->is_private)
 		return false;
 	if (p->flags & (PART_DROPPED | PART_BEGUN))
 		return false;
@@ -204,6 +205,7 @@ static const char *const why_names[UP_WHY_COUNT] = {
 	[UP_WHY_QUEUE_FULL] = "queue full",
 	[UP_WHY_UNRESOLVED] = "name does not resolve",
 	[UP_WHY_NO_FDS] = "out of file descriptors",
+	[UP_WHY_NO_PRIVATE] = "no private connection",
 };
 
 static void log_closed(struct upconn *c, enum up_why why, const char *detail)
@@ -255,15 +257,27 @@ void upconn_drop_socket(struct upconn *c)
 	memset(&c->scan, 0, sizeof(c->scan));
 }
 
-void upconn_close(struct upconn *c, enum up_why why, const char *detail)
+void upconn_end(struct upconn *c, enum up_why why)
 {
-	log_closed(c, why, detail);
-	node_metric_add(c->up->m, c->state == UP_READY ? NM_DISCONNECTS : NM_CONNECT_FAILURES, 1);
 	c->why = (uint8_t)why;
 	upconn_drop_socket(c);
 	upconn_enter(c, UP_CLOSED);
 	settle_parts(c, why);
-	plan_retry(c);
+	if (c->is_private)
+		upconn_bury(c);
+	else
+		plan_retry(c);
+}
+
+void upconn_close(struct upconn *c, enum up_why why, const char *detail)
+{
+	if (c->is_private && !c->leased) { /* nobody's loss */
+		upconn_discard(c);
+		return;
+	}
+	log_closed(c, why, detail);
+	node_metric_add(c->up->m, c->state == UP_READY ? NM_DISCONNECTS : NM_CONNECT_FAILURES, 1);
+	upconn_end(c, why);
 }
 
 void upconn_free(struct upconn *c)
@@ -452,7 +466,9 @@ static void take_replies(struct upconn *c, const uint8_t *bytes, size_t n)
 		n -= used;
 	}
 	sendq_ack(&upconn_loop(c)->pool, &c->out, acked);
-	if (UNLIKELY(c->leaving))
+	if (UNLIKELY(c->is_private))
+		upconn_settle_lease(c);
+	else if (UNLIKELY(c->leaving))
 		upconn_touch(c); /* was it the last one? */
 }
 
@@ -503,10 +519,13 @@ bool upconn_silent(const struct upconn *c, uint64_t now)
 static void check_stuck(struct upconn *c)
 {
 	const struct part *p = STAILQ_FIRST(&c->fifo);
+	if (p == NULL && c->is_private && !c->leased)
+		upconn_discard(c); /* idle for long enough */
 	if (p == NULL)
 		return;
 	if (loop_now(upconn_loop(c)) >= stuck_at(c, p))
-		upconn_close(c, UP_WHY_BROKEN, "stuck: the oldest request is unanswered");
+		upconn_close(c, c->is_private ? UP_WHY_TIMEOUT : UP_WHY_BROKEN,
+			"stuck: the oldest request is unanswered");
 	else
 		upconn_watch_oldest(c);
 }

@@ -87,6 +87,10 @@ static struct chunk *greeting(struct upconn *c)
 			SPAN("SELECT"), span_of(digits, u64_to_dec(database, digits))};
 		greet(c, &words, args, ARRAY_LEN(args));
 	}
+	if (c->is_private) { /* last: see take_node_client() */
+		const struct span args[] = {SPAN("CLIENT"), SPAN("ID")};
+		greet(c, &words, args, ARRAY_LEN(args));
+	}
 	return words;
 }
 
@@ -144,6 +148,15 @@ static void greeting_refused(struct upconn *c, const uint8_t *bytes, size_t n, b
 	upconn_close(c, auth ? UP_WHY_AUTH : UP_WHY_GREETING, "greeting refused");
 }
 
+/* Digits of the answer to CLIENT ID, perhaps in pieces.  A node that does not say it is as good as any:
+ * only CLIENT UNBLOCK needs it. */
+static void take_node_client(struct upconn *c, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; c->scan.type == ':' && i < n; i++)
+		if (bytes[i] >= '0' && bytes[i] <= '9')
+			c->node_client = c->node_client * 10 + (bytes[i] - '0');
+}
+
 /* One answer to the greeting or a piece of one.  Returns how many bytes it took; the connection may
  * be closed. */
 static size_t take_greeting_reply(struct upconn *c, const uint8_t *bytes, size_t n)
@@ -152,7 +165,12 @@ static size_t take_greeting_reply(struct upconn *c, const uint8_t *bytes, size_t
 	enum resp_status st = resp_reply_scan(&c->scan, bytes, n, &used);
 	if (st == RESP_BAD) {
 		upconn_close(c, UP_WHY_GREETING, "not a reply to the greeting");
-	} else if (c->scan.type == '-') {
+		return used;
+	}
+	bool names_us = c->is_private && c->greet_due == 1;
+	if (names_us)
+		take_node_client(c, bytes, used);
+	if (c->scan.type == '-' && !names_us) {
 		greeting_refused(c, bytes, used, st == RESP_DONE);
 	} else if (st == RESP_DONE) {
 		memset(&c->scan, 0, sizeof(c->scan));

@@ -47,6 +47,7 @@ void upstream_abandon(struct upstream *up)
 		upconn_free(up->shared[i]);
 		up->shared[i] = NULL;
 	}
+	upstream_abandon_private(up);
 }
 
 /* The connection object of a class, made when it is first needed. */
@@ -91,6 +92,7 @@ void upstream_move(struct upstream *up, struct addresses *where)
 	for (uint32_t i = 0; i < up->nshared; i++)
 		if (up->shared[i] != NULL)
 			upconn_move(up->shared[i]);
+	upstream_discard_moved(up);
 }
 
 void upstream_preconnect(struct upstream *up, uint16_t class_id)
@@ -136,5 +138,8 @@ void upstream_flush_all(struct upstream_env *env)
 		STAILQ_REMOVE_HEAD(&env->dirty, dirty_link);
 		c->is_dirty = false;
 		upconn_flush(c);
+		if (UNLIKELY(c->is_private))
+			upconn_settle_lease(c);
 	}
+	upconn_free_dead(env);
 }

@@ -59,6 +59,7 @@ enum up_why {
 	UP_WHY_QUEUE_FULL,
 	UP_WHY_UNRESOLVED, /* the server's name leads nowhere yet */
 	UP_WHY_NO_FDS,
+	UP_WHY_NO_PRIVATE, /* as many connections are leased as may be */
 	UP_WHY_COUNT
 };
 
@@ -73,6 +74,8 @@ struct upstream_opts {
 	bool preconnect;
 	struct sock_life life;
 	uint64_t resolve_pause_ns; /* between two calls of `attempt` for a server */
+	uint32_t private_per_node; /* leased at a time, by all workers */
+	uint64_t private_idle_ns;  /* an idle one is closed after that */
 };
 
 struct upstream_env;
@@ -88,6 +91,8 @@ struct upstream_ops {
 	void (*dropped)(struct part *p);
 	/* There will be no (complete) reply. */
 	void (*failed)(struct part *p, enum up_why why);
+	/* The connection that this tenant leased is gone; its parts have failed already. */
+	void (*lost)(void *tenant, enum up_why why);
 };
 
 /* Shared by all upstreams of a worker. */
@@ -100,6 +105,7 @@ struct upstream_env {
 	void (*attempt)(struct upstream_env *env, struct server *s);
 	struct rng rng;
 	STAILQ_HEAD(, upconn) dirty; /* have something to send at the end of the turn */
+	SLIST_HEAD(, upconn) dead;   /* private ones, closed: freed at the end of the turn */
 };
 
 struct upconn {
@@ -127,6 +133,12 @@ struct upconn {
 	uint8_t why;         /* enum up_why of the last failure */
 	bool proven; /* a reply has come since READY: the next failure is not one of connecting */
 	STAILQ_ENTRY(upconn) dirty_link;
+	bool is_private;                 /* private.h */
+	bool leased;                     /* private: not idle */
+	void *tenant;                    /* borrowed; told when it is lost; NULL: nobody */
+	int64_t node_client;             /* private: its CLIENT ID at the node; 0: not known */
+	LIST_ENTRY(upconn) private_link; /* the server's idle or leased ones */
+	SLIST_ENTRY(upconn) dead_link;
 	struct event io;
 	struct event timer; /* CONNECTING, GREETING: the connect timeout; CLOSED: the next attempt;
 			       READY: is it stuck? */
@@ -144,6 +156,9 @@ struct upstream {
 	struct node_login *login;         /* a reference; NULL: nodes ask for none */
 	struct upconn **shared;           /* owned; by class, NULL: never needed */
 	uint32_t nshared;
+	LIST_HEAD(, upconn) idle; /* private connections: free */
+	LIST_HEAD(, upconn) leased;
+	uint32_t nidle;
 	uint32_t held; /* parts in the FIFOs */
 	struct log_rate complaints;
 };

@@ -30,6 +30,9 @@ void upconn_free(struct upconn *c);
 /* Drops the connection; every part in it fails. */
 void upconn_close(struct upconn *c, enum up_why why, const char *detail);
 
+/* The same without a word in the log. */
+void upconn_end(struct upconn *c, enum up_why why);
+
 /* Writes what is waiting; at the end of the turn. */
 void upconn_flush(struct upconn *c);
 
@@ -50,6 +53,19 @@ void upconn_drop_socket(struct upconn *c);
 
 /* It is flushed at the end of the turn. */
 void upconn_touch(struct upconn *c);
+
+/* ---- private.c ----------------------------------------------------------------------------- */
+
+/* The lease ends if it has no tenant and nothing is under way. */
+void upconn_settle_lease(struct upconn *c);
+
+/* A closed one: freed at the end of the turn; its tenant is told. */
+void upconn_bury(struct upconn *c);
+void upconn_free_dead(struct upstream_env *env);
+
+/* The server leads elsewhere: idle ones to where it led go. */
+void upstream_discard_moved(struct upstream *up);
+void upstream_abandon_private(struct upstream *up);
 
 /* ---- upconn_connect.c ---------------------------------------------------------------------- */
 
