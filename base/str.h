@@ -37,6 +37,11 @@ static inline bool span_eq(struct span a, struct span b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
+static inline bool span_begins(struct span s, struct span with)
+{
+	return s.len >= with.len && memcmp(s.ptr, with.ptr, with.len) == 0;
+}
+
 /* Byte order, shorter first on a tie: <0, 0, >0. */
 int span_cmp(struct span a, struct span b);
 

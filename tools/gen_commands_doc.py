@@ -18,11 +18,9 @@ PAGE = ROOT / "docs" / "commands.md"
 
 # What the router answers with "is not served yet", whatever its row in the table says.
 NOT_SERVED = set("""
-    blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin discard eval eval_ro evalsha evalsha_ro exec fcall
-    fcall_ro function|delete function|dump function|flush function|kill function|list function|load function|restore
-    function|stats latency|histogram memory|stats multi psubscribe publish pubsub|channels pubsub|numpat
-    pubsub|numsub pubsub|shardchannels pubsub|shardnumsub punsubscribe ringway|events ringway|explain ringway|help
-    ringway|nodes ringway|ring script|exists script|flush script|kill script|load spublish ssubscribe subscribe
+    blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin discard exec latency|histogram memory|stats multi
+    psubscribe publish pubsub|channels pubsub|numpat pubsub|numsub pubsub|shardchannels pubsub|shardnumsub
+    punsubscribe ringway|events ringway|explain ringway|help ringway|nodes ringway|ring spublish ssubscribe subscribe
     sunsubscribe unsubscribe unwatch wait watch
 """.split())
 
@@ -31,6 +29,8 @@ NOT_SERVED_WITH = {"xread": "`BLOCK`", "xreadgroup": "`BLOCK`"}
 
 FIRST = "The first node's answer, or the first error."
 SUM = "The sum."
+KILL = ("Over connections of its own, so that a node in a script hears it. `OK` when one was killed, else `-UNKILLABLE`, "
+        "else what keeps a node from answering, else `-NOTBUSY`.")
 TEXTS = "Each node's text under a line `# node NAME`."
 LOCAL_TABLE = "Of the commands of Redis 7.0."
 
@@ -58,8 +58,18 @@ NOTES = {
     "copy": "With `DB` too; both keys on one node.",
     "dbsize": SUM,
     "debug|sleep": "All at the same time.",
+    "eval": "Without keys on any node, always the same.",
+    "evalsha": "The body, if it went by in `EVAL` or `SCRIPT LOAD` of any client, is sent to a node that may not have it. Else "
+               "`-NOSCRIPT` comes from the node.",
+    "evalsha_ro": "As `EVALSHA`.",
+    "fcall": "Without keys on any node, always the same.",
     "flushall": "Not at one instant: each node when it gets there.",
     "flushdb": "Not at one instant: each node when it gets there.",
+    "function|dump": "Of one node.",
+    "function|kill": KILL,
+    "function|list": "Of one node.",
+    "function|load": "The library's name, or the first error. A node that joins later, or was down, does not have it.",
+    "function|stats": "Of a node that runs a script, if there is one.",
     "info": "Of the router itself, with `# Ringway`; `# Memory`, `# Persistence`, `# Stats` and `# Keyspace` summed over "
             "the nodes, which are asked for it; those that do not answer in time are named in `# Ringway`.",
     "keys": "Leftovers, keys that another node owns now, are left out.",
@@ -83,6 +93,10 @@ NOTES = {
     "save": FIRST,
     "scan": "One node a call, in the order of the list. The cursor is the node's own times 65536 plus the node's place in "
             "the list; 0 only begins and ends. Leftovers, keys that another node owns now, are left out.",
+    "script|exists": "1 when every node has it, or one has it and the router knows the body.",
+    "script|flush": "The router forgets its bodies too.",
+    "script|kill": KILL,
+    "script|load": "The SHA1, or the first error. The router keeps the body.",
     "select": "As many as every node has (asked once), at most 1024; 16 while no node has said.",
     "slowlog|get": "The latest of all nodes: 10, or as many as asked for, `-1` all. Ids are the nodes' own.",
     "slowlog|len": SUM,

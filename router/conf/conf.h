@@ -42,6 +42,7 @@ struct conf_limits {
 	uint64_t request_size;         /* bytes */
 	uint64_t memory;               /* bytes */
 	uint64_t bulk;                 /* bytes */
+	uint64_t scripts;              /* bytes */
 	uint64_t idle_timeout_ns;      /* 0: never */
 	uint64_t proxy_header_ns;
 };

@@ -59,6 +59,8 @@ X(ROUTER, U32, RELOAD, "limits.pipeline", limits.pipeline, "1024", "1", "1000000
 	"Requests of one client that may be outstanding; then it is not read until a reply is complete.")
 X(ROUTER, SIZE, RELOAD, "limits.bulk", limits.bulk, "4mb", "1kb", "64gb", "",
 	"Requests above this size do not share a connection to a node with others.")
+X(ROUTER, SIZE, RELOAD, "limits.scripts", limits.scripts, "16mb", "0", "64gb", "",
+	"Bodies of scripts kept, so that EVALSHA finds them on every node; one above a sixteenth of it is not kept.")
 
 X(POOL, ROLE, RESTART, "role", role, "store", "", "", "",
 	"What the nodes are to their users, and so what may be done to their data.")

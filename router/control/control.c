@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "router/control/control_internal.h"
 #include "router/control/reload.h"
+#include "router/core/script_store.h"
 
 /* How often memory that a burst left behind is looked for, and how much makes it worth giving back.
  */
@@ -300,6 +301,7 @@ static int make_worker(struct control *ctl, size_t i)
 		.facts = &ctl->facts,
 		.workers = ctl->workers,
 		.metrics = ctl->blocks[i],
+		.scripts = ctl->scripts,
 		.listener =
 			{
 				.arg = ctl,
@@ -393,6 +395,7 @@ static int serve(struct control *ctl)
 	if (r != 0)
 		return r;
 	descriptors_start(ctl);
+	ctl->scripts = script_store_new(ctl->conf->limits.scripts);
 	fill_facts(ctl);
 	names_start(ctl);
 	r = start_workers(ctl);
@@ -421,6 +424,7 @@ static void control_fini(struct control *ctl)
 		fleet_unref(ctl->fleets[p]);
 	free(ctl->fleets);
 	free(ctl->pools);
+	script_store_free(ctl->scripts);
 	for (size_t i = 0; ctl->blocks != NULL && i <= ctl->nworkers; i++)
 		metric_block_free(ctl->blocks[i]);
 	free(ctl->blocks);

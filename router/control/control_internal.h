@@ -40,6 +40,7 @@ struct control {
 	struct fleet **fleets; /* by pool: a reference to the one last published */
 	struct worker_limits limits;
 	struct router_facts facts;
+	struct script_store *scripts; /* owned */
 	struct worker **workers;
 	size_t nworkers;
 	struct listener *listeners;

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "router/conf/conf_access.h"
 #include "router/control/control_internal.h"
+#include "router/core/script_store.h"
 #include "router/upstream/login.h"
 
 /* ---- users and logins -------------------------------------------------------------------------- */
@@ -132,6 +133,7 @@ void reload_configuration(struct control *ctl)
 	atomic_store(&log_threshold, (int)ctl->conf->log_level);
 	descriptors_start(ctl);
 	reload_fill_limits(ctl);
+	script_store_set_limit(ctl->scripts, ctl->conf->limits.scripts);
 	for (size_t i = 0; i < ctl->nworkers; i++)
 		reload_publish(ctl, ctl->workers[i]);
 }

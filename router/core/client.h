@@ -73,9 +73,10 @@ struct client {
 	bool starved : 1; /* not read, for want of memory */
 	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
 	bool logged_in : 1;
-	bool no_evict : 1; /* CLIENT NO-EVICT; only shown */
-	const char *doom;  /* why it is closed at the end of the turn; NULL: it is not */
-	struct chunk *in;  /* owned: an unfinished request; NULL: none */
+	bool no_evict : 1;     /* CLIENT NO-EVICT; only shown */
+	bool script_asked : 1; /* the script that its next request needs has been loaded, or not */
+	const char *doom;      /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in;      /* owned: an unfinished request; NULL: none */
 	struct sendq out;
 	size_t held;             /* reply bytes waiting in requests */
 	size_t biggest;          /* largest reply that is buffered now */

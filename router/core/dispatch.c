@@ -11,6 +11,7 @@
 #include "router/core/gate.h"
 #include "router/core/gather.h"
 #include "router/core/scan.h"
+#include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_write.h"
@@ -43,7 +44,7 @@ static void not_served(struct call *call)
 
 /* The request's bytes into the connection: as they came, by handing the chunk over, or written
  * anew. */
-static void send_call(struct call *call, struct upconn *conn, struct part *p)
+void dispatch_send(struct call *call, struct upconn *conn, struct part *p)
 {
 	if (UNLIKELY(!call->verbatim)) {
 		size_t n = resp_request_size(call->args, call->n);
@@ -57,20 +58,33 @@ static void send_call(struct call *call, struct upconn *conn, struct part *p)
 	}
 }
 
-void forward_one(struct call *call, uint32_t node)
+/* A request of one part; its bytes are sent by `send`.  Inlined where that is known. */
+static inline void forward(struct call *call, uint32_t node, enum deadline_class k,
+	void (*send)(struct call *, struct upconn *, struct part *))
 {
 	struct client *c = call->client;
 	struct request *r = request_new(c, call->cmd);
 	enum up_why why = UP_WHY_NONE;
 	struct upconn *conn = upstream_conn(r->view->up[node], c->class_id, &why);
-	request_set_deadline(r, DEADLINE_REQUEST);
+	request_set_deadline(r, k);
 	request_part_init(r, &r->part, node);
 	r->parts_out = 1;
 	if (UNLIKELY(conn == NULL)) {
 		request_upstream_ops.failed(&r->part, why);
 		return;
 	}
-	send_call(call, conn, &r->part);
+	send(call, conn, &r->part);
+}
+
+void forward_one(struct call *call, uint32_t node)
+{
+	forward(call, node, DEADLINE_REQUEST, dispatch_send);
+}
+
+void forward_slow(struct call *call, uint32_t node,
+	void (*send)(struct call *, struct upconn *, struct part *))
+{
+	forward(call, node, DEADLINE_SLOW, send);
 }
 
 /* ---- owners -------------------------------------------------------------------------------- */
@@ -175,13 +189,18 @@ static bool odd_pairs(const struct call *call)
 	return (call->cmd->id == CMD_ID_MSET || call->cmd->id == CMD_ID_MSETNX) && call->n % 2 == 0;
 }
 
-/* Without a key: whichever node the command's own name falls to. */
-static void run_any(struct call *call)
+uint32_t dispatch_any_node(struct call *call)
 {
 	uint32_t any = topology_owner(view_topology(call->client->pool->view), call->args[0]);
 	if (any == RING_NONE)
 		answer_no_owner(call);
-	else
+	return any;
+}
+
+static void run_any(struct call *call)
+{
+	uint32_t any = dispatch_any_node(call);
+	if (any != RING_NONE)
 		forward_one(call, any);
 }
 
@@ -248,7 +267,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_ANY] = run_any,
 	[POLICY_ALL] = gather_start,
 	[POLICY_PRIVATE] = run_later,
-	[POLICY_SCRIPT] = run_later,
+	[POLICY_SCRIPT] = script_start,
 	[POLICY_TX] = run_later,
 	[POLICY_PUBSUB] = run_later,
 	[POLICY_SCAN] = scan_start,

@@ -32,8 +32,18 @@ void dispatch(struct call *call);
  * answered). */
 uint32_t dispatch_owner_of_keys(struct call *call);
 
+/* The request's bytes into a connection, for this part. */
+void dispatch_send(struct call *call, struct upconn *conn, struct part *p);
+
+/* Without a key: whichever node the command's own name falls to.  RING_NONE: there is none (answered). */
+uint32_t dispatch_any_node(struct call *call);
+
 /* Sends the request to one node. */
 void forward_one(struct call *call, uint32_t node);
+
+/* The same with the deadline of slow commands; `send` does what dispatch_send() does, and more. */
+void forward_slow(struct call *call, uint32_t node,
+	void (*send)(struct call *, struct upconn *, struct part *));
 
 /* MGET, MSET, DEL ... */
 void split_start(struct call *call);

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "router/core/client.h"
 #include "router/core/errors.h"
+#include "router/core/script.h"
+#include "router/core/script_store.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_elem.h"
 #include "router/wire/resp_write.h"
@@ -326,33 +328,187 @@ static bool config_set_allowed(struct call *call)
 	return true;
 }
 
+/* ---- scripts ------------------------------------------------------------------------------------ */
+
+static bool keep_script(struct call *call)
+{
+	script_note(call);
+	return true;
+}
+
+/* Known to the router from now on, or not, as far as SCRIPT EXISTS asks. */
+struct kept {
+	size_t n;
+	bool is[];
+};
+
+static void *which_are_kept(const struct call *call)
+{
+	struct script_store *store = call->client->worker->opts.scripts;
+	struct kept *k = calloc(1, sizeof(*k) + call->n);
+	uint8_t sha[SHA1_SIZE];
+	CHECK(k != NULL);
+	k->n = call->n - 2;
+	for (size_t i = 0; i < k->n && store != NULL; i++)
+		k->is[i] = sha1_of_hex(call->args[2 + i], sha) &&
+			   script_store_touch(store, call->client->pool->index, sha);
+	return k;
+}
+
+/* The next answer of each node: how many of them are yes; -1: nonsense. */
+static int64_t take_votes(struct span *rest, uint32_t n)
+{
+	int64_t sum = 0, vote = 0;
+	struct span e;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!next_elem(&rest[i], &e) || !elem_int(e, &vote))
+			return -1;
+		sum += vote == 1;
+	}
+	return sum;
+}
+
+/*
+ * A script exists when every node has it, or when one has it and the router knows the body: then the others get it in
+ * time.  The router alone does not count: it can't tell whether a body is a script.
+ */
+static void put_votes(struct request *r, const struct kept *k, struct span *rest)
+{
+	uint32_t n = r->split->nslots;
+	put_head(r, '*', (int64_t)k->n);
+	for (size_t i = 0; i < k->n; i++) {
+		int64_t yes = take_votes(rest, n);
+		put_head(r, ':', yes == n || (yes > 0 && k->is[i]));
+	}
+}
+
+static void merge_script_exists(struct request *r)
+{
+	const struct kept *k = r->split->baggage;
+	struct span *rest = calloc(r->split->nslots, sizeof(*rest));
+	int64_t count = 0;
+	bool fit = true;
+	CHECK(rest != NULL);
+	for (uint32_t i = 0; i < r->split->nslots; i++)
+		fit = fit && open_reply(&r->split->slots[i], '*', &count, &rest[i]) &&
+		      count == (int64_t)k->n;
+	if (fit)
+		put_votes(r, k, rest);
+	else
+		nonsense(r);
+	free(rest);
+}
+
+/* The router forgets at once; what connections learn until the last node has forgotten does not hold either. */
+static bool flush_scripts(struct call *call)
+{
+	struct script_store *store = call->client->worker->opts.scripts;
+	bool plain = call->n == 2;
+	bool mode = call->n == 3 && (span_eq_nocase(call->args[2], SPAN("ASYNC")) ||
+					    span_eq_nocase(call->args[2], SPAN("SYNC")));
+	if (store != NULL && (plain || mode))
+		script_store_flush(store, call->client->pool->index);
+	return true; /* anything else the nodes refuse */
+}
+
+static void merge_script_flush(struct request *r)
+{
+	struct script_store *store = r->pool->worker->opts.scripts;
+	if (store != NULL)
+		script_store_begin_generation(store);
+	merge_first(r);
+}
+
+/* How much a node's answer to SCRIPT KILL says; the one that says most is the answer. */
+static int weight_of_kill(const struct slot *s)
+{
+	struct span e = whole(s);
+	if (!s->failed)
+		return 3; /* one was killed */
+	if (span_begins(e, SPAN("-UNKILLABLE")))
+		return 2;
+	return span_begins(e, SPAN("-NOTBUSY")) ? 0 : 1;
+}
+
+static void merge_kill(struct request *r)
+{
+	const struct slot *most = split_first_error(r);
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		const struct slot *s = &r->split->slots[i];
+		if (most == NULL || weight_of_kill(s) > weight_of_kill(most))
+			most = s;
+	}
+	put(r, whole(most).ptr, whole(most).len);
+}
+
+/* ["running_script", null or what runs, ...], in RESP3 a map. */
+static bool runs_a_script(const struct slot *s)
+{
+	int64_t n = 0;
+	struct span rest, name, script;
+	struct resp_head head;
+	if (s->failed || (!open_reply(s, '*', &n, &rest) && !open_reply(s, '%', &n, &rest)))
+		return false;
+	return next_elem(&rest, &name) && next_elem(&rest, &script) &&
+	       resp_elem_head(script.ptr, script.len, &head) && head.number >= 0;
+}
+
+/* Of a node that runs one, if there is one. */
+static void merge_function_stats(struct request *r)
+{
+	const struct slot *best = NULL;
+	for (uint32_t i = 0; i < r->split->nslots; i++) {
+		const struct slot *s = &r->split->slots[i];
+		if (s->failed)
+			continue;
+		if (best == NULL || (!runs_a_script(best) && runs_a_script(s)))
+			best = s;
+	}
+	if (best == NULL)
+		best = split_first_error(r);
+	put(r, whole(best).ptr, whole(best).len);
+}
+
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 static const struct gather_rule rules[] = {
-	{CMD_ID_BGREWRITEAOF, merge_first, NULL, false},
-	{CMD_ID_BGSAVE, merge_first, NULL, false},
-	{CMD_ID_CONFIG_RESETSTAT, merge_first, NULL, false},
-	{CMD_ID_CONFIG_REWRITE, merge_first, NULL, false},
-	{CMD_ID_CONFIG_SET, merge_first, config_set_allowed, false},
-	{CMD_ID_DBSIZE, merge_total, NULL, false},
-	{CMD_ID_DEBUG_SLEEP, merge_first, NULL, false},
-	{CMD_ID_FLUSHALL, merge_first, NULL, false},
-	{CMD_ID_FLUSHDB, merge_first, NULL, false},
-	{CMD_ID_KEYS, merge_keys, NULL, false},
-	{CMD_ID_LASTSAVE, merge_least, NULL, false},
-	{CMD_ID_LATENCY_DOCTOR, merge_text, NULL, false},
-	{CMD_ID_LATENCY_GRAPH, merge_text, NULL, false},
-	{CMD_ID_LATENCY_HISTORY, merge_latency_history, NULL, false},
-	{CMD_ID_LATENCY_LATEST, merge_concat, NULL, false},
-	{CMD_ID_LATENCY_RESET, merge_total, NULL, false},
-	{CMD_ID_MEMORY_DOCTOR, merge_text, NULL, false},
-	{CMD_ID_MEMORY_MALLOC_STATS, merge_text, NULL, false},
-	{CMD_ID_MEMORY_PURGE, merge_first, NULL, false},
-	{CMD_ID_RANDOMKEY, merge_random_key, NULL, false},
-	{CMD_ID_SAVE, merge_first, NULL, false},
-	{CMD_ID_SLOWLOG_GET, merge_slowlog, NULL, false},
-	{CMD_ID_SLOWLOG_LEN, merge_total, NULL, false},
-	{CMD_ID_SLOWLOG_RESET, merge_first, NULL, false},
+	{.cmd = CMD_ID_BGREWRITEAOF, .merge = merge_first},
+	{.cmd = CMD_ID_BGSAVE, .merge = merge_first},
+	{.cmd = CMD_ID_CONFIG_RESETSTAT, .merge = merge_first},
+	{.cmd = CMD_ID_CONFIG_REWRITE, .merge = merge_first},
+	{.cmd = CMD_ID_CONFIG_SET, .merge = merge_first, .allowed = config_set_allowed},
+	{.cmd = CMD_ID_DBSIZE, .merge = merge_total},
+	{.cmd = CMD_ID_DEBUG_SLEEP, .merge = merge_first},
+	{.cmd = CMD_ID_FLUSHALL, .merge = merge_first},
+	{.cmd = CMD_ID_FLUSHDB, .merge = merge_first},
+	{.cmd = CMD_ID_FUNCTION_DELETE, .merge = merge_first},
+	{.cmd = CMD_ID_FUNCTION_FLUSH, .merge = merge_first},
+	{.cmd = CMD_ID_FUNCTION_KILL, .merge = merge_kill, .tolerant = true, .aside = true},
+	{.cmd = CMD_ID_FUNCTION_LOAD, .merge = merge_first},
+	{.cmd = CMD_ID_FUNCTION_RESTORE, .merge = merge_first},
+	{.cmd = CMD_ID_FUNCTION_STATS,
+		.merge = merge_function_stats,
+		.tolerant = true,
+		.aside = true},
+	{.cmd = CMD_ID_KEYS, .merge = merge_keys},
+	{.cmd = CMD_ID_LASTSAVE, .merge = merge_least},
+	{.cmd = CMD_ID_LATENCY_DOCTOR, .merge = merge_text},
+	{.cmd = CMD_ID_LATENCY_GRAPH, .merge = merge_text},
+	{.cmd = CMD_ID_LATENCY_HISTORY, .merge = merge_latency_history},
+	{.cmd = CMD_ID_LATENCY_LATEST, .merge = merge_concat},
+	{.cmd = CMD_ID_LATENCY_RESET, .merge = merge_total},
+	{.cmd = CMD_ID_MEMORY_DOCTOR, .merge = merge_text},
+	{.cmd = CMD_ID_MEMORY_MALLOC_STATS, .merge = merge_text},
+	{.cmd = CMD_ID_MEMORY_PURGE, .merge = merge_first},
+	{.cmd = CMD_ID_RANDOMKEY, .merge = merge_random_key},
+	{.cmd = CMD_ID_SAVE, .merge = merge_first},
+	{.cmd = CMD_ID_SCRIPT_EXISTS, .merge = merge_script_exists, .pack = which_are_kept},
+	{.cmd = CMD_ID_SCRIPT_FLUSH, .merge = merge_script_flush, .allowed = flush_scripts},
+	{.cmd = CMD_ID_SCRIPT_KILL, .merge = merge_kill, .tolerant = true, .aside = true},
+	{.cmd = CMD_ID_SCRIPT_LOAD, .merge = merge_first, .allowed = keep_script},
+	{.cmd = CMD_ID_SLOWLOG_GET, .merge = merge_slowlog},
+	{.cmd = CMD_ID_SLOWLOG_LEN, .merge = merge_total},
+	{.cmd = CMD_ID_SLOWLOG_RESET, .merge = merge_first},
 };
 
 static const struct gather_rule *rule_of(const struct cmd *cmd)
@@ -405,5 +561,6 @@ void gather_start(struct call *call)
 		client_answer(call->client, call->cmd, t.at, t.len);
 		return;
 	}
-	split_broadcast(call, wanted(call));
+	split_broadcast(
+		call, wanted(call), rule->pack != NULL ? rule->pack(call) : NULL, rule->aside);
 }

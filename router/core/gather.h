@@ -26,4 +26,6 @@ struct gather_rule {
 	void (*merge)(struct request *r);
 	bool (*allowed)(struct call *call); /* false: it was answered with an error; NULL: always */
 	bool tolerant;
+	bool aside; /* over connections of its own: a node answers it while a script runs */
+	void *(*pack)(const struct call *call); /* what else the merging needs; NULL: nothing */
 };

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "router/core/client.h"
 #include "router/core/errors.h"
+#include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
 #include "router/core/worker.h"
@@ -301,6 +302,14 @@ static void answer_text(struct request *r, const struct text *t)
 
 /* ---- what upstreams call ------------------------------------------------------------------- */
 
+/* An error comes whole. */
+static void on_error(struct request *r, const uint8_t *bytes, size_t n)
+{
+	stats_failed(r->pool->worker->stats, r->cmd, bytes, n);
+	if (r->part.flags & PART_ONCE)
+		script_failed(r, bytes, n);
+}
+
 static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t type, bool complete)
 {
 	struct request *r = p->req;
@@ -308,10 +317,10 @@ static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t typ
 		split_reply(r, p, bytes, n, complete, type == '-');
 		return;
 	}
+	if (UNLIKELY(type == '-'))
+		on_error(r, bytes, n);
 	request_reply_bytes(r, bytes, n);
 	if (LIKELY(complete)) {
-		if (UNLIKELY(type == '-'))
-			stats_failed(r->pool->worker->stats, r->cmd, bytes, n);
 		request_answered(r);
 		request_part_left(r);
 	}

@@ -35,6 +35,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/sha1.h"
 #include "router/core/view.h"
 #include "router/io/buf.h"
 #include "router/upstream/part.h"
@@ -76,7 +77,10 @@ struct request {
 	bool silent;          /* the client does not want the reply: its bytes are dropped */
 	uint32_t parts_out;   /* parts in FIFOs */
 	uint8_t inline_len;   /* bytes in `small`, before those in `hold` */
-	uint8_t small[REQUEST_INLINE];
+	union {
+		uint8_t small[REQUEST_INLINE];
+		uint8_t script[SHA1_SIZE]; /* PART_ONCE: what it relies on, until a reply comes */
+	};
 };
 STAILQ_HEAD(request_queue, request);
 TAILQ_HEAD(request_due, request);

@@ -13,6 +13,7 @@
 #include "router/core/gather.h"
 #include "router/core/scan.h"
 #include "router/core/worker.h"
+#include "router/upstream/private.h"
 #include "router/wire/resp_elem.h"
 #include "router/wire/resp_write.h"
 
@@ -155,6 +156,8 @@ static struct split *split_new(
 	s->argument = 0;
 	s->merge = NULL;
 	s->question = NULL;
+	s->baggage = NULL;
+	s->hidden = false;
 	if (of_key != NULL) {
 		uint8_t *at = k->data + sizeof(struct split) + slots;
 		memcpy(at, of_key, order);
@@ -164,14 +167,17 @@ static struct split *split_new(
 }
 
 /* A part for one node; the connection to send it on, or NULL: it has failed. */
-static struct upconn *slot_start(struct request *r, struct slot *slot, uint32_t node)
+static struct upconn *slot_start(struct request *r, struct slot *slot, uint32_t node, bool aside)
 {
 	enum up_why why = UP_WHY_NONE;
+	struct upstream *up = r->view->up[node];
 	slot->reply = NULL;
 	slot->failed = false;
 	slot->keys = 0;
 	request_part_init(r, &slot->part, node);
-	struct upconn *conn = upstream_conn(r->view->up[node], r->client->class_id, &why);
+	struct upconn *conn =
+		LIKELY(!aside) ? upstream_conn(up, r->client->class_id, &why)
+			       : upstream_lease(up, up_class(0, r->client->resp), NULL, &why);
 	if (conn == NULL) {
 		slot_fail(r, slot, why);
 		r->parts_out--;
@@ -232,7 +238,7 @@ static void start_parts(struct call *call, struct request *r, struct owners *o)
 	r->parts_out = o->nslots;
 	for (uint32_t s = 0; s < o->nslots; s++) {
 		struct slot *slot = &r->split->slots[s];
-		struct upconn *conn = slot_start(r, slot, o->node[s]);
+		struct upconn *conn = slot_start(r, slot, o->node[s], false);
 		o->at[s] = NULL;
 		slot->keys = o->keys[s];
 		if (conn == NULL)
@@ -282,14 +288,14 @@ void split_start(struct call *call)
 
 /* The same request to nodes first .. first + n - 1. */
 static struct request *ask_nodes(
-	struct call *call, uint32_t first, uint32_t n, enum deadline_class k)
+	struct call *call, uint32_t first, uint32_t n, enum deadline_class k, bool aside)
 {
 	struct request *r = request_new(call->client, call->cmd);
 	request_set_deadline(r, k);
 	r->split = split_new(r, n, 0, NULL);
 	r->parts_out = n;
 	for (uint32_t i = 0; i < n; i++) {
-		struct upconn *conn = slot_start(r, &r->split->slots[i], first + i);
+		struct upconn *conn = slot_start(r, &r->split->slots[i], first + i, aside);
 		if (conn == NULL)
 			continue;
 		size_t size = resp_request_size(call->args, call->n);
@@ -299,18 +305,19 @@ static struct request *ask_nodes(
 	return r;
 }
 
-void split_broadcast(struct call *call, int64_t argument)
+void split_broadcast(struct call *call, int64_t argument, void *baggage, bool aside)
 {
 	uint32_t n = (uint32_t)view_topology(call->client->pool->view)->nnodes;
-	struct request *r = ask_nodes(call, 0, n, DEADLINE_SLOW);
+	struct request *r = ask_nodes(call, 0, n, DEADLINE_SLOW, aside);
 	r->split->argument = argument;
+	r->split->baggage = baggage;
 	answer_when_complete(r);
 }
 
 void split_collect(struct call *call, int64_t argument, void (*merge)(struct request *r))
 {
 	uint32_t n = (uint32_t)view_topology(call->client->pool->view)->nnodes;
-	struct request *r = ask_nodes(call, 0, n, DEADLINE_REQUEST);
+	struct request *r = ask_nodes(call, 0, n, DEADLINE_REQUEST, false);
 	r->split->argument = argument;
 	r->split->merge = merge;
 	answer_when_complete(r);
@@ -318,13 +325,22 @@ void split_collect(struct call *call, int64_t argument, void (*merge)(struct req
 
 void split_ask(struct call *call, uint32_t node)
 {
-	answer_when_complete(ask_nodes(call, node, 1, DEADLINE_REQUEST));
+	answer_when_complete(ask_nodes(call, node, 1, DEADLINE_REQUEST, false));
 }
 
 void split_question(struct call *call, uint32_t node, struct foreign_name *about)
 {
-	struct request *r = ask_nodes(call, node, 1, DEADLINE_REQUEST);
+	struct request *r = ask_nodes(call, node, 1, DEADLINE_REQUEST, false);
 	r->split->question = about;
+	answer_when_complete(r);
+}
+
+void split_hidden(struct call *call, uint32_t node, void *baggage, void (*merge)(struct request *r))
+{
+	struct request *r = ask_nodes(call, node, 1, DEADLINE_SLOW, false);
+	r->split->baggage = baggage;
+	r->split->hidden = true;
+	r->split->merge = merge;
 	answer_when_complete(r);
 }
 
@@ -442,8 +458,7 @@ size_t split_held(const struct split *s)
 
 /* ---- merging ------------------------------------------------------------------------------- */
 
-/* The first error by node name, or NULL. */
-static const struct slot *first_error(const struct request *r)
+const struct slot *split_first_error(const struct request *r)
 {
 	const struct slot *first = NULL;
 	for (uint32_t i = 0; i < r->split->nslots; i++) {
@@ -555,11 +570,11 @@ static void merge_values(struct request *r)
 void split_merge(struct request *r)
 {
 	bool lenient = r->cmd->policy == POLICY_ALL && gather_tolerates(r->cmd);
-	const struct slot *error = lenient ? NULL : first_error(r);
+	const struct slot *error = lenient ? NULL : split_first_error(r);
 	if (r->split->question != NULL)
 		foreign_learn(r, chunk_bytes(r->split->slots[0].reply),
 			chunk_len(r->split->slots[0].reply), error != NULL);
-	else if (UNLIKELY(r->silent))
+	else if (UNLIKELY(r->silent) && !r->split->hidden)
 		(void)0; /* nobody wants it */
 	else if (r->split->merge != NULL)
 		r->split->merge(r);
@@ -589,5 +604,6 @@ void split_free(struct bufpool *pool, struct split *s)
 		chunk_give(pool, s->slots[i].reply);
 	if (s->question != NULL)
 		foreign_asked(s->question);
+	free(s->baggage);
 	chunk_give(pool, s->self);
 }

@@ -31,14 +31,17 @@ struct split {
 	void (*merge)(struct request *r); /* split_collect(); else NULL */
 	struct foreign_name
 		*question; /* asked by the router for itself; the client sees nothing of it */
+	void *baggage;     /* owned, from malloc(): what else the merging needs; NULL: nothing */
+	bool hidden; /* the client sees nothing of it: `merge` takes note, and makes no reply */
 	struct slot slots[];
 };
 
 /*
- * The request as it is to every node; gather_merge() makes one reply of theirs.  Deadline: slow.
+ * The request as it is to every node; gather_merge() makes one reply of theirs.  The baggage is taken over.  aside: not
+ * over the shared connections, on which a script may be running.  Deadline: slow.
  */
 struct call;
-void split_broadcast(struct call *call, int64_t argument);
+void split_broadcast(struct call *call, int64_t argument, void *baggage, bool aside);
 
 /*
  * The call's arguments to every node, and `merge` makes the reply of what they answer, some of them
@@ -52,6 +55,10 @@ void split_ask(struct call *call, uint32_t node);
 /* A question of the router's own, in the client's place in the order; its answer goes to foreign_learn(). */
 void split_question(struct call *call, uint32_t node, struct foreign_name *about);
 
+/* Arguments of the router's own to one node, in the client's place in the order; `merge` takes note of the answer. */
+void split_hidden(
+	struct call *call, uint32_t node, void *baggage, void (*merge)(struct request *r));
+
 /* A piece of a part's reply; when it is the last of the last part, the request is answered. */
 void split_reply(struct request *r, struct part *p, const uint8_t *bytes, size_t n, bool complete,
 	bool is_error);
@@ -59,6 +66,9 @@ void split_failed(struct request *r, struct part *p, enum up_why why);
 
 /* Out of time: parts that have no answer get a time-out for one. */
 void split_expire(struct request *r);
+
+/* Of the parts that failed the first by node name, or NULL. */
+const struct slot *split_first_error(const struct request *r);
 
 /* Bytes buffered in the parts. */
 size_t split_held(const struct split *s);

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "router/core/foreign.h"
 #include "router/core/origin.h"
+#include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
 
@@ -593,6 +594,7 @@ void worker_free(struct worker *w)
 	cmd_keys_fini(&w->keys);
 	stats_free(w->stats);
 	foreign_free(w->foreign);
+	script_memo_free(w->scripts);
 	split_scratch_free(w->owners);
 	loop_fini(&w->loop);
 	free(w);

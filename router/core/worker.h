@@ -107,6 +107,7 @@ struct worker_opts {
 	struct worker *const
 		*workers; /* all of them, facts->nworkers; complete before clients come */
 	struct metric_block *metrics;
+	struct script_store *scripts; /* NULL: none are kept */
 	struct worker_listener listener;
 };
 
@@ -138,8 +139,9 @@ struct worker {
 	struct slab request_slab;
 	struct resp_args args; /* of the request being served */
 	struct cmd_keys keys;
-	struct foreign *foreign; /* owned; NULL: never needed */
-	void *owners;            /* split.c: scratch, owned */
+	struct foreign *foreign;     /* owned; NULL: never needed */
+	struct script_memo *scripts; /* owned; NULL: never needed */
+	void *owners;                /* split.c: scratch, owned */
 	struct rng rng;
 	bool untagged_logged[CMD_COUNT +
 			     1]; /* the last one: commands that the table does not know */

@@ -23,6 +23,8 @@ X(M_ERRORS_OVERLOADED, METRIC_COUNTER, "errors_overloaded_total", "Requests answ
 X(M_ERRORS_CROSSSLOT, METRIC_COUNTER, "errors_crossslot_total", "Requests answered -CROSSSLOT.")
 X(M_ERRORS_CLIENT, METRIC_COUNTER, "errors_client_total", "Requests that the router found wrong itself: unknown command, wrong arity, not served.")
 X(M_UNTAGGED_MULTIKEY, METRIC_COUNTER, "untagged_multikey_total", "Multi-key commands without a hash tag that happened to have one owner.")
+X(M_SCRIPTS_LOADED, METRIC_COUNTER, "scripts_loaded_total", "Bodies of scripts that were sent to a node ahead of an EVALSHA, because it might not have them.")
+X(M_SCRIPTS_DROPPED, METRIC_COUNTER, "scripts_dropped_total", "Bodies of scripts that were forgotten because limits.scripts was reached.")
 X(M_CLIENT_READ_BYTES, METRIC_COUNTER, "client_read_bytes_total", "Bytes read from clients.")
 X(M_CLIENT_WRITE_BYTES, METRIC_COUNTER, "client_written_bytes_total", "Bytes written to clients.")
 X(M_BUFFER_BYTES, METRIC_GAUGE, "buffer_bytes", "Bytes of buffers in use: requests being read, requests on their way, replies not yet taken.")

@@ -24,6 +24,7 @@ enum part_flags {
 	PART_DONE = 1 << 4,     /* the owner's: answered */
 	PART_SENT = 1 << 5,   /* set when the part fails: at least one byte had left for the node */
 	PART_UNSEEN = 1 << 6, /* dropped from the start: the router's own, nobody ever waited */
+	PART_ONCE = 1 << 7,   /* relies on what this connection was sent before: never sent again */
 };
 
 struct part {

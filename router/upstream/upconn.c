@@ -129,7 +129,7 @@ static bool may_retry(const struct upconn *c, const struct part *p, enum up_why 
 	bool first_refusal = why == UP_WHY_REFUSED && c->backoff_ns == c->up->opts->backoff_ns;
 	if ((why != UP_WHY_LOST && !first_refusal) || c->is_private)
 		return false;
-	if (p->flags & (PART_DROPPED | PART_BEGUN))
+	if (p->flags & (PART_DROPPED | PART_BEGUN | PART_ONCE))
 		return false;
 	if (p->tries >= c->up->opts->retries)
 		return false;
@@ -241,8 +241,19 @@ static void plan_retry(struct upconn *c)
 		upconn_arm(c, c->retry_ns - now);
 }
 
+/* Behind the next one may be a server that was started anew. */
+static void forget_scripts(struct upconn *c)
+{
+	script_seen_clear(&c->scripts);
+	if (c->is_private)
+		return;
+	script_seen_clear(&c->up->scripts);
+	c->up->closings++;
+}
+
 void upconn_drop_socket(struct upconn *c)
 {
+	forget_scripts(c);
 	(void)event_del(&c->io);
 	upconn_disarm(c);
 	if (c->fd >= 0)
@@ -287,6 +298,7 @@ void upconn_free(struct upconn *c)
 	if (c->state != UP_CLOSED)
 		upconn_close(c, UP_WHY_BROKEN, "the node left");
 	settle_parts(c, UP_WHY_BROKEN); /* those that waited to be sent again */
+	script_seen_clear(&c->scripts);
 	upconn_disarm(c);
 	if (c->is_dirty)
 		STAILQ_REMOVE(&c->up->env->dirty, c, upconn, dirty_link);

@@ -35,6 +35,7 @@ void upstream_free(struct upstream *up)
 	upstream_abandon(up);
 	CHECK(up->held == 0);
 	node_login_unref(up->login);
+	script_seen_clear(&up->scripts);
 	free(up->shared);
 	addresses_unref(up->where);
 	server_unref(up->server);

@@ -37,6 +37,7 @@
 #include "router/upstream/login.h"
 #include "router/upstream/part.h"
 #include "router/upstream/retry.h"
+#include "router/upstream/script_seen.h"
 #include "router/upstream/server.h"
 #include "router/wire/resp.h"
 
@@ -133,6 +134,7 @@ struct upconn {
 	uint8_t why;         /* enum up_why of the last failure */
 	bool proven; /* a reply has come since READY: the next failure is not one of connecting */
 	STAILQ_ENTRY(upconn) dirty_link;
+	struct script_seen scripts;      /* those that it was sent, answered or not */
 	bool is_private;                 /* private.h */
 	bool leased;                     /* private: not idle */
 	void *tenant;                    /* borrowed; told when it is lost; NULL: nobody */
@@ -159,7 +161,9 @@ struct upstream {
 	LIST_HEAD(, upconn) idle; /* private connections: free */
 	LIST_HEAD(, upconn) leased;
 	uint32_t nidle;
-	uint32_t held; /* parts in the FIFOs */
+	struct script_seen scripts; /* those that the server has taken, whatever the connection */
+	uint32_t closings;          /* of shared connections, so far: what it had may be gone */
+	uint32_t held;              /* parts in the FIFOs */
 	struct log_rate complaints;
 };
 

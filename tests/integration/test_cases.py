@@ -27,7 +27,6 @@ assert len(ALL) > 100, 'tests/cases is not what it was'
 NOT_YET = {
     'handshake/reset-forgets-everything',
     'resp3/maps-sets-doubles-nulls',
-    'resp3/script-made-types',
     'resp3/transaction',
     'stream/xread-finds-its-key',
     'stream/xread-block-wakes-up',

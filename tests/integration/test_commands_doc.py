@@ -222,7 +222,7 @@ SERVED = {  # what the page says: which nodes must have been asked
     'every node is asked, answers are merged': every_node,
     'cursor over all nodes': one_node,
     'blocks: on a private connection': anywhere,
-    "by its keys, with the script's body at hand": anywhere,
+    "by its keys, with the script's body at hand": owners_of_keys,
     'transactions: on a private connection': anywhere,
     'subscriptions': anywhere,
 }

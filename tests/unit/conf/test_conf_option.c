@@ -99,6 +99,7 @@ static void defaults_are_those_of_the_contract(void **state)
 		{"limits.idle_timeout", "0"},
 		{"limits.pipeline", "1024"},
 		{"limits.bulk", "4mb"},
+		{"limits.scripts", "16mb"},
 		{"role", "store"},
 		{"protocol", "redis"},
 		{"ring.mode", "native"},
@@ -131,7 +132,8 @@ static void what_may_be_reloaded_is_listed(void **state)
 	(void)state;
 	static const char *const reloadable[] = {"log_level", "drain_timeout", "limits.clients",
 		"limits.client_output_buffer", "limits.request_size", "limits.memory",
-		"limits.idle_timeout", "limits.proxy_header", "limits.pipeline", "limits.bulk"};
+		"limits.idle_timeout", "limits.proxy_header", "limits.pipeline", "limits.bulk",
+		"limits.scripts"};
 	size_t n = 0;
 	for (size_t i = 0; i < conf_option_count; i++)
 		n += conf_options[i].reload;
@@ -254,6 +256,7 @@ static const struct {
 	{"limits.proxy_header", "16ms", ROUTER_FIELD(limits.proxy_header_ns), 16 * NS_PER_MS},
 	{"limits.pipeline", "13", ROUTER_FIELD(limits.pipeline), 13},
 	{"limits.bulk", "16kb", ROUTER_FIELD(limits.bulk), 16384},
+	{"limits.scripts", "17kb", ROUTER_FIELD(limits.scripts), 17408},
 	{"role", "cache", POOL_FIELD(role), ROLE_CACHE},
 	{"role", "store", POOL_FIELD(role), ROLE_STORE},
 	{"protocol", "memcached", POOL_FIELD(protocol), PROTOCOL_MEMCACHED},
