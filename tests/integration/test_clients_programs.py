@@ -14,7 +14,7 @@ from installed import CLIENTS, INSTALLED, PYTHON, node_modules, once, run
 from resp import SLOW
 
 LIMIT = 60
-NOT_YET = {'bullmq', 'redlock', 'rate-limiter-flexible', 'celery'}  # what they need is not built yet
+NOT_YET = {'bullmq', 'rate-limiter-flexible', 'celery'}  # what they need is not built yet
 
 
 @pytest.fixture(scope='module', params=[1, 3], ids=['1w', '3w'])
