@@ -18,14 +18,14 @@ PAGE = ROOT / "docs" / "commands.md"
 
 # What the router answers with "is not served yet", whatever its row in the table says.
 NOT_SERVED = set("""
-    blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin discard exec latency|histogram memory|stats multi
+    discard exec latency|histogram memory|stats multi
     psubscribe publish pubsub|channels pubsub|numpat pubsub|numsub pubsub|shardchannels pubsub|shardnumsub
     punsubscribe ringway|events ringway|explain ringway|help ringway|nodes ringway|ring spublish ssubscribe subscribe
     sunsubscribe unsubscribe unwatch wait watch
 """.split())
 
 # The same of one form of a command.
-NOT_SERVED_WITH = {"xread": "`BLOCK`", "xreadgroup": "`BLOCK`"}
+NOT_SERVED_WITH = {}
 
 FIRST = "The first node's answer, or the first error."
 SUM = "The sum."

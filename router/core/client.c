@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -135,6 +136,15 @@ static void note_inside(struct client *c)
 	}
 }
 
+/* A blocked client is not served, but listened to, up to some bytes: so its end is noticed. */
+static bool listens(const struct client *c)
+{
+	if (may_read(c))
+		return true;
+	return c->blocked != NULL && !c->last_read && c->doom == NULL &&
+	       (c->in == NULL || chunk_len(c->in) < LARGE);
+}
+
 static void heard_of(struct client *c)
 {
 	struct worker *w = c->worker;
@@ -186,10 +196,42 @@ static void close_idle(struct worker *w, uint64_t now)
 	}
 }
 
+/* Of a blocked client that has said so much that it is not read any more. */
+static bool has_gone(const struct client *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+	return poll(&p, 1, 0) > 0;
+}
+
+static void close_gone(struct worker *w)
+{
+	struct client *c, *next;
+	for (c = TAILQ_FIRST(&w->clients); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, all);
+		if (c->blocked != NULL && !(c->watching & EV_READ) && has_gone(c))
+			client_close(c, "closed by the client");
+	}
+}
+
+void client_block(struct client *c, struct request *r)
+{
+	c->blocked = r;
+	metric_add(c->worker->m, M_CLIENTS_BLOCKED, 1);
+}
+
+void client_unblock(struct client *c)
+{
+	c->blocked = NULL;
+	metric_add(c->worker->m, M_CLIENTS_BLOCKED, (uint64_t)-1);
+	mark_resuming(c);
+}
+
 void clients_sweep(struct worker *w, uint64_t now)
 {
 	struct client *c, *next;
 	close_idle(w, now);
+	if (atomic_load_explicit(&w->m->v[M_CLIENTS_BLOCKED], memory_order_relaxed) > 0)
+		close_gone(w);
 	for (c = TAILQ_FIRST(&w->inside); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, inside);
 		if (now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
@@ -454,11 +496,25 @@ static void refuse_for_memory(const struct call *call)
 	client_answer(call->client, NULL, line, sizeof(line) - 1);
 }
 
+/* The request is at the front of the input again. */
+static void unserve(struct client *c, struct input *in, size_t len, struct chunk *own)
+{
+	if (own == NULL) {
+		in->at -= len;
+		in->n += len;
+		return;
+	}
+	in->chunk = chunk_append(bufs(c), own, in->at, in->n);
+	in->at = chunk_bytes(in->chunk);
+	in->n = chunk_len(in->chunk);
+}
+
 /* False: not served yet; it is still at the front of the input. */
 static bool serve(struct client *c, struct input *in, size_t len)
 {
 	struct worker *w = c->worker;
 	struct chunk *own = NULL;
+	uint8_t special = c->special;
 	struct call call = {
 		.client = c,
 		.args = w->args.v,
@@ -481,12 +537,12 @@ static bool serve(struct client *c, struct input *in, size_t len)
 		refuse_for_memory(&call);
 	else
 		dispatch(&call);
-	chunk_give(&w->loop.pool, own);
 	if (UNLIKELY(call.again)) {
-		in->at -= len;
-		in->n += len;
+		unserve(c, in, len, own);
+		c->special = special; /* as if it had not been looked at */
 		return false;
 	}
+	chunk_give(&w->loop.pool, own);
 	metric_add(w->m, M_REQUESTS, 1);
 	return true;
 }
@@ -565,7 +621,7 @@ static void client_take(struct client *c, struct input *in)
 			break;
 	keep_rest(c, in);
 	note_inside(c);
-	if (!may_read(c))
+	if (!listens(c))
 		watch(c, (short)(c->watching & ~EV_READ));
 }
 
@@ -601,7 +657,7 @@ static struct input next_input(struct client *c, size_t *ret_room)
 
 static void end_of_input(struct client *c)
 {
-	if (c->outstanding == 0 && sendq_held(&c->out) == 0)
+	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->blocked != NULL)
 		client_close(c, "closed by the client");
 	else
 		client_finish(c); /* half closed: it still gets its replies */

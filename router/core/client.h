@@ -75,8 +75,10 @@ struct client {
 	bool logged_in : 1;
 	bool no_evict : 1;     /* CLIENT NO-EVICT; only shown */
 	bool script_asked : 1; /* the script that its next request needs has been loaded, or not */
-	const char *doom;      /* why it is closed at the end of the turn; NULL: it is not */
-	struct chunk *in;      /* owned: an unfinished request; NULL: none */
+	struct request *blocked; /* its head request, which waits at a node until something happens
+				    there; NULL: none */
+	const char *doom;        /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in;        /* owned: an unfinished request; NULL: none */
 	struct sendq out;
 	size_t held;             /* reply bytes waiting in requests */
 	size_t biggest;          /* largest reply that is buffered now */
@@ -133,6 +135,10 @@ void clients_feed(struct worker *w);
 
 /* What the loop watches for: "r", "w", "rw" or "". */
 const char *client_events(const struct client *c);
+
+/* `r` may wait for long on a connection of its own.  client_unblock(): it is answered, or gone. */
+void client_block(struct client *c, struct request *r);
+void client_unblock(struct client *c);
 
 /* The pause that its next request waits for, if it does, is over. */
 void client_unhold(struct client *c);

@@ -90,7 +90,7 @@ static void put_flags(FILE *out, const struct client *c, const char *local)
 {
 	char flags[8];
 	size_t n = 0;
-	if (c->on_hold)
+	if (c->on_hold || c->blocked != NULL)
 		flags[n++] = 'b';
 	if (c->last_read)
 		flags[n++] = 'c';

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "router/core/block.h"
 #include "router/core/errors.h"
 #include "router/core/foreign.h"
 #include "router/core/gate.h"
@@ -169,20 +170,6 @@ static void run_one_key(struct call *call)
 		forward_one(call, owner);
 }
 
-/* XREAD and XREADGROUP block only when they are told to. */
-static bool asks_to_block(const struct call *call)
-{
-	if (!(call->cmd->flags & CMD_BLOCKING))
-		return false;
-	for (size_t i = 1; i < call->n; i++) {
-		if (span_eq_nocase(call->args[i], SPAN("STREAMS")))
-			return false;
-		if (span_eq_nocase(call->args[i], SPAN("BLOCK")))
-			return true;
-	}
-	return false;
-}
-
 /* Pairs that do not pair up: Redis says so before it looks at anything else. */
 static bool odd_pairs(const struct call *call)
 {
@@ -219,8 +206,8 @@ static void run_some_keys(struct call *call)
 	uint32_t owner = dispatch_owner_of_keys(call);
 	if (owner == RING_NONE)
 		return;
-	if (asks_to_block(call))
-		not_served(call);
+	if (block_asked(call))
+		block_start(call, owner);
 	else
 		forward_one(call, owner);
 }
@@ -241,6 +228,17 @@ static void run_later(struct call *call)
 		dispatch_owner_of_keys(call) == RING_NONE)
 		return;
 	not_served(call);
+}
+
+/* What blocks needs a connection of its own; WAIT several. */
+static void run_private(struct call *call)
+{
+	if (call->cmd->id == CMD_ID_WAIT)
+		run_later(call);
+	else if (call->cmd->keys == KEYS_NONE)
+		not_served(call);
+	else
+		run_some_keys(call);
 }
 
 static void run_refused(struct call *call)
@@ -266,7 +264,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_LOCAL] = local_run,
 	[POLICY_ANY] = run_any,
 	[POLICY_ALL] = gather_start,
-	[POLICY_PRIVATE] = run_later,
+	[POLICY_PRIVATE] = run_private,
 	[POLICY_SCRIPT] = script_start,
 	[POLICY_TX] = run_later,
 	[POLICY_PUBSUB] = run_later,

@@ -95,7 +95,7 @@ static void print_clients(const struct info *i)
 	info_put_number(i, "connected_clients", info_metric(i, M_CLIENTS));
 	info_put(i, "cluster_connections", "0");
 	info_put_number(i, "maxclients", i->worker->opts.limits->clients);
-	info_put(i, "blocked_clients", "0");
+	info_put_number(i, "blocked_clients", info_metric(i, M_CLIENTS_BLOCKED));
 	info_put(i, "tracking_clients", "0");
 	info_put(i, "clients_in_timeout_table", "0");
 }

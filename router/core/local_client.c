@@ -200,20 +200,3 @@ void local_client_getredir(struct call *call)
 {
 	answer_number(call, -1);
 }
-
-/* ---- others that wait ---------------------------------------------------------------------- */
-
-/* Nobody is blocked yet. */
-void local_client_unblock(struct call *call)
-{
-	int64_t id;
-	if (call->n > 4)
-		local_wrong_subcommand(call);
-	else if (call->n == 4 && !span_eq_nocase(call->args[3], SPAN("timeout")) &&
-		 !span_eq_nocase(call->args[3], SPAN("error")))
-		local_error(call, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-	else if (!span_to_i64(call->args[2], &id))
-		local_error(call, "ERR value is not an integer or out of range");
-	else
-		answer_number(call, 0);
-}

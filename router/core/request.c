@@ -11,6 +11,7 @@
 #include "router/core/split.h"
 #include "router/core/stats.h"
 #include "router/core/worker.h"
+#include "router/upstream/private.h"
 
 #define B(s) (1u << (s))
 
@@ -148,6 +149,8 @@ static inline void maybe_free(struct request *r)
 void request_leave_queue(struct request *r)
 {
 	STAILQ_REMOVE_HEAD(&r->client->queue, order);
+	if (UNLIKELY(r->client->blocked == r))
+		client_unblock(r->client);
 	r->client->outstanding--;
 	metric_add(r->pool->worker->m, M_REQUESTS_PENDING, (uint64_t)-1);
 	r->queued = false;
@@ -161,15 +164,24 @@ void request_part_left(struct request *r)
 	maybe_free(r);
 }
 
+/* Nobody waits for it.  A private connection ends with it, and what it started at the node. */
+static void drop_part(struct part *p)
+{
+	struct upconn *conn = p->conn;
+	p->flags |= PART_DROPPED;
+	if (UNLIKELY(conn != NULL && conn->is_private && conn->tenant == NULL))
+		upconn_discard(conn);
+}
+
 /* Nobody waits for the parts that are still in FIFOs. */
 static void drop_parts(struct request *r)
 {
 	if (r->split == NULL) {
-		r->part.flags |= PART_DROPPED;
+		drop_part(&r->part);
 		return;
 	}
 	for (uint32_t i = 0; i < r->split->nslots; i++)
-		r->split->slots[i].part.flags |= PART_DROPPED;
+		drop_part(&r->split->slots[i].part);
 }
 
 void request_abandon(struct request *r)

@@ -12,6 +12,7 @@ X(M_CLIENTS_CLOSED_IDLE, METRIC_COUNTER, "clients_closed_idle_total", "Clients c
 X(M_CLIENTS_CLOSED_SILENT, METRIC_COUNTER, "clients_closed_silent_total", "Clients closed because they fell silent inside a large request.")
 X(M_CLIENTS_CLOSED_PROTOCOL, METRIC_COUNTER, "clients_closed_protocol_total", "Clients closed after a protocol error.")
 X(M_CLIENTS_CLOSED_PROXY, METRIC_COUNTER, "clients_closed_proxy_total", "Clients of a PROXY listener closed because they did not begin with a valid header in time.")
+X(M_CLIENTS_BLOCKED, METRIC_GAUGE, "clients_blocked", "Clients inside a command that waits at its node: BLPOP and its like, XREAD BLOCK, WAIT.")
 X(M_ACCEPT_ERRORS, METRIC_COUNTER, "accept_errors_total", "Failed accepts, running out of file descriptors included.")
 X(M_REQUESTS, METRIC_COUNTER, "requests_total", "Requests wholly read from clients.")
 X(M_REQUESTS_LOCAL, METRIC_COUNTER, "requests_local_total", "Requests answered by the router itself.")
