@@ -120,6 +120,7 @@ void core_start(struct core *t)
 {
 	t->blocks[0] = metric_block_new();
 	t->blocks[1] = metric_block_new();
+	t->scripts = script_store_new(1 << 20);
 	t->facts = (struct router_facts){
 		.version = "0",
 		.started_ns = clock_ns(),
@@ -134,6 +135,7 @@ void core_start(struct core *t)
 		.facts = &t->facts,
 		.workers = t->workers,
 		.metrics = t->blocks[0],
+		.scripts = t->scripts,
 		.listener = {.arg = t, .drained = on_drained, .acked = on_acked},
 	};
 	for (size_t i = 0; i < CORE_NODES; i++)
@@ -162,6 +164,7 @@ void core_free(struct core *t)
 	topology_unref(t->topology);
 	metric_block_free(t->blocks[0]);
 	metric_block_free(t->blocks[1]);
+	script_store_free(t->scripts);
 	for (size_t i = 0; i < CORE_NODES; i++)
 		node_close(&t->nodes[i]);
 	free(t);

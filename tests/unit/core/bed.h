@@ -8,6 +8,7 @@
  * is looked at by letters, which run between two turns of the worker.
  */
 
+#include "router/core/script_store.h"
 #include "router/core/worker.h"
 #include "tests/unit/upstream/peer.h"
 
@@ -22,6 +23,7 @@ struct core {
 	size_t npools;
 	struct router_facts facts;
 	struct metric_block *blocks[2];
+	struct script_store *scripts;  /* owned */
 	struct node nodes[CORE_NODES]; /* named "a", "b", "c" */
 	struct topology *topology;     /* a reference: who owns what */
 	struct fleet *fleet;           /* a reference */
