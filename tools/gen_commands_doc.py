@@ -18,10 +18,10 @@ PAGE = ROOT / "docs" / "commands.md"
 
 # What the router answers with "is not served yet", whatever its row in the table says.
 NOT_SERVED = set("""
-    discard exec latency|histogram memory|stats multi
+    latency|histogram memory|stats
     psubscribe publish pubsub|channels pubsub|numpat pubsub|numsub pubsub|shardchannels pubsub|shardnumsub
     punsubscribe ringway|events ringway|explain ringway|help ringway|nodes ringway|ring spublish ssubscribe subscribe
-    sunsubscribe unsubscribe unwatch wait watch
+    sunsubscribe unsubscribe wait
 """.split())
 
 # The same of one form of a command.

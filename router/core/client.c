@@ -17,6 +17,7 @@
 #include "router/core/errors.h"
 #include "router/core/origin.h"
 #include "router/core/stats.h"
+#include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
 
@@ -141,7 +142,7 @@ static bool listens(const struct client *c)
 {
 	if (may_read(c))
 		return true;
-	return c->blocked != NULL && !c->last_read && c->doom == NULL &&
+	return c->is_blocked && !c->last_read && c->doom == NULL &&
 	       (c->in == NULL || chunk_len(c->in) < LARGE);
 }
 
@@ -208,20 +209,27 @@ static void close_gone(struct worker *w)
 	struct client *c, *next;
 	for (c = TAILQ_FIRST(&w->clients); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, all);
-		if (c->blocked != NULL && !(c->watching & EV_READ) && has_gone(c))
+		if (c->is_blocked && !(c->watching & EV_READ) && has_gone(c))
 			client_close(c, "closed by the client");
 	}
 }
 
 void client_block(struct client *c, struct request *r)
 {
-	c->blocked = r;
+	c->attended = r;
+	c->is_blocked = true;
 	metric_add(c->worker->m, M_CLIENTS_BLOCKED, 1);
 }
 
-void client_unblock(struct client *c)
+void client_attend(struct client *c)
 {
-	c->blocked = NULL;
+	struct request *r = c->attended;
+	c->attended = NULL;
+	if (!c->is_blocked) {
+		tx_executed(r);
+		return;
+	}
+	c->is_blocked = false;
 	metric_add(c->worker->m, M_CLIENTS_BLOCKED, (uint64_t)-1);
 	mark_resuming(c);
 }
@@ -256,6 +264,7 @@ void client_close(struct client *c, const char *why)
 	struct request *r;
 	while ((r = STAILQ_FIRST(&c->queue)) != NULL)
 		request_abandon(r);
+	tx_forget(c);
 	sendq_clear(bufs(c), &c->out);
 	chunk_give(bufs(c), c->in);
 	c->in = NULL;
@@ -445,6 +454,8 @@ void client_answer(struct client *c, const struct cmd *cmd, const void *bytes, s
 void client_reject(struct client *c, const struct cmd *cmd, const void *error, size_t n)
 {
 	stats_rejected(c->worker->stats, cmd, error, n);
+	if (UNLIKELY(c->special & SPECIAL_TX))
+		tx_spoil(c);
 	put_answer(c, NULL, error, n);
 }
 
@@ -493,6 +504,7 @@ static void refuse_for_memory(const struct call *call)
 	static const char line[] = "-OVERLOADED memory limit\r\n";
 	metric_add(call->client->worker->m, M_ERRORS_OVERLOADED, 1);
 	gate_next(call->client);
+	tx_spoil(call->client);
 	client_answer(call->client, NULL, line, sizeof(line) - 1);
 }
 
@@ -657,7 +669,7 @@ static struct input next_input(struct client *c, size_t *ret_room)
 
 static void end_of_input(struct client *c)
 {
-	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->blocked != NULL)
+	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->is_blocked)
 		client_close(c, "closed by the client");
 	else
 		client_finish(c); /* half closed: it still gets its replies */

@@ -35,6 +35,7 @@
 struct worker;
 struct user;
 struct origin;
+struct tx;
 
 /* What keeps a client from being served like all others; gate.h. */
 enum client_special {
@@ -44,6 +45,7 @@ enum client_special {
 	SPECIAL_REPLY_OFF = 1 << 3, /* CLIENT REPLY OFF */
 	SPECIAL_SKIP_NEXT = 1 << 4, /* CLIENT REPLY SKIP: the next request gets no reply */
 	SPECIAL_SKIP_NOW = 1 << 5,  /* the present one gets none */
+	SPECIAL_TX = 1 << 7,        /* inside WATCH or MULTI: tx.h */
 	SPECIAL_SILENT = SPECIAL_REPLY_OFF | SPECIAL_SKIP_NOW,
 };
 
@@ -64,6 +66,7 @@ struct client {
 	uint8_t watching;     /* EV_READ | EV_WRITE */
 	uint8_t special;      /* SPECIAL_*; 0: a plain client */
 	uint32_t database;
+	uint32_t then_database; /* when `attended`, an EXEC, is carried out */
 	bool is_dirty : 1;
 	bool is_resuming : 1;
 	bool barrier : 1;   /* no request is read until the queue is empty */
@@ -73,12 +76,14 @@ struct client {
 	bool starved : 1; /* not read, for want of memory */
 	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
 	bool logged_in : 1;
+	bool is_blocked : 1;   /* `attended` waits at a node until something happens there */
 	bool no_evict : 1;     /* CLIENT NO-EVICT; only shown */
 	bool script_asked : 1; /* the script that its next request needs has been loaded, or not */
-	struct request *blocked; /* its head request, which waits at a node until something happens
-				    there; NULL: none */
-	const char *doom;        /* why it is closed at the end of the turn; NULL: it is not */
-	struct chunk *in;        /* owned: an unfinished request; NULL: none */
+	struct tx *tx;         /* owned; SPECIAL_TX; NULL: none */
+	struct request *attended; /* its last request, about which something is to be done when it
+				     is answered; NULL: none */
+	const char *doom;         /* why it is closed at the end of the turn; NULL: it is not */
+	struct chunk *in;         /* owned: an unfinished request; NULL: none */
 	struct sendq out;
 	size_t held;             /* reply bytes waiting in requests */
 	size_t biggest;          /* largest reply that is buffered now */
@@ -136,9 +141,11 @@ void clients_feed(struct worker *w);
 /* What the loop watches for: "r", "w", "rw" or "". */
 const char *client_events(const struct client *c);
 
-/* `r` may wait for long on a connection of its own.  client_unblock(): it is answered, or gone. */
+/* `r` may wait for long on a connection of its own. */
 void client_block(struct client *c, struct request *r);
-void client_unblock(struct client *c);
+
+/* `attended` is answered, or given up. */
+void client_attend(struct client *c);
 
 /* The pause that its next request waits for, if it does, is over. */
 void client_unhold(struct client *c);

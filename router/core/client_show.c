@@ -7,6 +7,7 @@
 
 #include "router/core/client.h"
 #include "router/core/origin.h"
+#include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
 
@@ -90,8 +91,12 @@ static void put_flags(FILE *out, const struct client *c, const char *local)
 {
 	char flags[8];
 	size_t n = 0;
-	if (c->on_hold || c->blocked != NULL)
+	if (c->on_hold || c->is_blocked)
 		flags[n++] = 'b';
+	if (tx_queued(c) >= 0)
+		flags[n++] = 'x';
+	if (tx_is_spoiled(c))
+		flags[n++] = 'd';
 	if (c->last_read)
 		flags[n++] = 'c';
 	if (strchr(local, '/') != NULL)
@@ -133,7 +138,7 @@ void client_show(FILE *out, const struct client *c)
 		c->fd, c->name != NULL ? c->name : "", (now - c->since_ns) / NS_PER_S,
 		(now - c->read_ns) / NS_PER_S);
 	put_flags(out, c, local);
-	(void)fprintf(out, " db=%u sub=0 psub=0 ssub=0 multi=-1", c->database);
+	(void)fprintf(out, " db=%u sub=0 psub=0 ssub=0 multi=%d", c->database, tx_queued(c));
 	put_memory(out, c);
 	(void)fprintf(out, " events=%s cmd=%s user=%s redir=-1 resp=%d", client_events(c),
 		c->last_cmd != NULL ? c->last_cmd->name : "NULL", c->user->name, c->resp);

@@ -14,6 +14,7 @@
 #include "router/core/scan.h"
 #include "router/core/script.h"
 #include "router/core/split.h"
+#include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_write.h"
 
@@ -170,10 +171,11 @@ static void run_one_key(struct call *call)
 		forward_one(call, owner);
 }
 
-/* Pairs that do not pair up: Redis says so before it looks at anything else. */
+/* Pairs that do not pair up: Redis says so before it looks at anything else, but when they are run. */
 static bool odd_pairs(const struct call *call)
 {
-	return (call->cmd->id == CMD_ID_MSET || call->cmd->id == CMD_ID_MSETNX) && call->n % 2 == 0;
+	return (call->cmd->id == CMD_ID_MSET || call->cmd->id == CMD_ID_MSETNX) &&
+	       call->n % 2 == 0 && tx_queued(call->client) < 0;
 }
 
 uint32_t dispatch_any_node(struct call *call)
@@ -266,7 +268,7 @@ static void (*const policy_run[CMD_POLICY_COUNT])(struct call *) = {
 	[POLICY_ALL] = gather_start,
 	[POLICY_PRIVATE] = run_private,
 	[POLICY_SCRIPT] = script_start,
-	[POLICY_TX] = run_later,
+	[POLICY_TX] = tx_start,
 	[POLICY_PUBSUB] = run_later,
 	[POLICY_SCAN] = scan_start,
 	[POLICY_REFUSED] = run_refused,
@@ -278,13 +280,22 @@ static bool is_cross_protocol(const struct span *args)
 	return span_eq_nocase(args[0], SPAN("POST")) || span_eq_nocase(args[0], SPAN("Host:"));
 }
 
+static void serve(struct call *call)
+{
+	void (*run)(struct call *) = policy_run[call->cmd->policy];
+	if (UNLIKELY(call->client->special & SPECIAL_TX))
+		tx_run(call, run);
+	else
+		run(call);
+}
+
 static void run_foreign(struct call *call)
 {
 	struct text t;
 	if (UNLIKELY(call->client->special != 0) && !gate_open(call))
 		return;
 	if (cmd_arity_ok(call->cmd, call->n)) {
-		policy_run[call->cmd->policy](call);
+		serve(call);
 		return;
 	}
 	error_arity(&t, call->cmd);
@@ -339,9 +350,21 @@ static void unknown_subcommand(struct call *call)
 	refuse(call, &t);
 }
 
-void dispatch(struct call *call)
+static void wrong_arity(struct call *call)
 {
 	struct text t;
+	error_arity(&t, call->cmd);
+	if (call->cmd->id == CMD_ID_EXEC) { /* which ends the transaction all the same */
+		error_text(&t,
+			"EXECABORT Transaction discarded because of: wrong number of arguments "
+			"for 'exec' command");
+		tx_abort(call->client);
+	}
+	refuse(call, &t);
+}
+
+void dispatch(struct call *call)
+{
 	call->cmd = cmd_find(call->args, call->n);
 	call->client->last_cmd = call->cmd;
 	if (UNLIKELY(call->client->special != 0) && !gate_open(call))
@@ -355,13 +378,12 @@ void dispatch(struct call *call)
 		return;
 	}
 	if (UNLIKELY(!cmd_arity_ok(call->cmd, call->n) || odd_pairs(call))) {
-		error_arity(&t, call->cmd);
-		refuse(call, &t);
+		wrong_arity(call);
 		return;
 	}
 	if (UNLIKELY(call->client->pool->view == NULL)) {
 		answer_no_owner(call);
 		return;
 	}
-	policy_run[call->cmd->policy](call);
+	serve(call);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "router/core/client.h"
+#include "router/core/gate.h"
 #include "router/core/worker.h"
 
 const struct span error_crossslot = {
@@ -108,7 +109,7 @@ static void add_why(struct text *t, const struct request *r, const struct part *
 /* A write that may or may not have been carried out. */
 static bool outcome_unknown(const struct request *r, const struct part *p, enum up_why why)
 {
-	if (!(r->cmd->flags & CMD_WRITE) || !(p->flags & PART_SENT))
+	if (!gate_may_write(r->cmd) || !(p->flags & PART_SENT))
 		return false;
 	return why == UP_WHY_TIMEOUT || why == UP_WHY_LOST || why == UP_WHY_BROKEN;
 }
@@ -127,6 +128,18 @@ void error_unavailable(
 	add_why(t, r, p, why);
 	if (outcome_unknown(r, p, why))
 		add(t, ", outcome unknown");
+	finish_line(t);
+}
+
+void error_never_sent(
+	struct text *t, const struct request *r, const struct part *p, enum up_why why)
+{
+	metric_add(r->pool->worker->m, M_ERRORS_UNAVAILABLE, 1);
+	node_metric_add(r->view->up[p->node]->m, NM_UNAVAILABLE, 1);
+	t->len = 0;
+	add(t, "-EXECABORT Transaction discarded because of node '%s': ",
+		view_node_name(r->view, p->node));
+	add_why(t, r, p, why);
 	finish_line(t);
 }
 

@@ -26,6 +26,10 @@ void error_unavailable(
 	struct text *t, const struct request *r, const struct part *p, enum up_why why);
 
 void error_unknown_command(struct text *t, const struct span *args, size_t n);
+/* An EXEC that was not sent any more: nothing was done. */
+void error_never_sent(
+	struct text *t, const struct request *r, const struct part *p, enum up_why why);
+
 void error_arity(struct text *t, const struct cmd *cmd);
 void error_not_served(struct text *t, const struct cmd *cmd);
 

@@ -128,7 +128,7 @@ void gate_unpause(struct worker_pool *p)
 
 /* Not marked as writes, but they may change something or reach other servers.  A transaction is held
  * whatever is in it. */
-static bool may_write(const struct cmd *cmd)
+bool gate_may_write(const struct cmd *cmd)
 {
 	static const uint16_t others[] = {CMD_ID_EVAL, CMD_ID_EVALSHA, CMD_ID_FCALL, CMD_ID_PFCOUNT,
 		CMD_ID_PUBLISH, CMD_ID_SPUBLISH, CMD_ID_EXEC};
@@ -143,7 +143,7 @@ static bool may_write(const struct cmd *cmd)
 static bool is_held(const struct client *c, const struct cmd *cmd)
 {
 	enum pause_mode mode = c->pool->pause.mode;
-	return mode == PAUSE_ALL || (mode == PAUSE_WRITES && may_write(cmd));
+	return mode == PAUSE_ALL || (mode == PAUSE_WRITES && gate_may_write(cmd));
 }
 
 /* ---- the gate ------------------------------------------------------------------------------ */

@@ -45,6 +45,9 @@ void gate_reply_skip(struct client *c);
 /* The pool has other users.  Takes over the reference.  Clients whose user is gone are closed. */
 void gate_adopt_users(struct worker_pool *p, struct user_set *users);
 
+/* Not marked as a write by Redis either, but it may be one. */
+bool gate_may_write(const struct cmd *cmd);
+
 /* ---- pauses -------------------------------------------------------------------------------- */
 
 enum pause_mode { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL };

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "router/core/answer.h"
 #include "router/core/local.h"
+#include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
 
@@ -166,6 +167,7 @@ void local_reset(struct call *call)
 	struct client *c = call->client;
 	free(c->name);
 	c->name = NULL;
+	tx_forget(c);
 	gate_reset(c);
 	local_change_class(c, c->pool->opts->database, 2);
 	answer_const(call, "+RESET\r\n");

@@ -28,7 +28,7 @@ static struct client *find_blocked(const struct worker_pool *p, uint64_t id)
 	struct client *c;
 	TAILQ_FOREACH (c, &p->worker->clients, all)
 		if (c->id == id && c->pool == p)
-			return c->blocked != NULL ? c : NULL;
+			return c->is_blocked ? c : NULL;
 	return NULL;
 }
 
@@ -63,8 +63,8 @@ static void unblock_visit(struct errand *e, struct worker_pool *p)
 {
 	struct unblock_errand *u = CONTAINER_OF(e, struct unblock_errand, e);
 	struct client *c = find_blocked(p, u->id);
-	if (c != NULL && c->blocked->split == NULL &&
-		tell_node(p, &c->blocked->part, u->with_error))
+	if (c != NULL && c->attended->split == NULL &&
+		tell_node(p, &c->attended->part, u->with_error))
 		u->unblocked = 1;
 }
 

@@ -10,6 +10,7 @@
 #include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
+#include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/upstream/private.h"
 
@@ -149,8 +150,8 @@ static inline void maybe_free(struct request *r)
 void request_leave_queue(struct request *r)
 {
 	STAILQ_REMOVE_HEAD(&r->client->queue, order);
-	if (UNLIKELY(r->client->blocked == r))
-		client_unblock(r->client);
+	if (UNLIKELY(r->client->attended == r))
+		client_attend(r->client);
 	r->client->outstanding--;
 	metric_add(r->pool->worker->m, M_REQUESTS_PENDING, (uint64_t)-1);
 	r->queued = false;
@@ -307,6 +308,9 @@ static void answer_text(struct request *r, const struct text *t)
 		return;
 	}
 	request_forget_reply(r);
+	r->part.flags |= PART_ERROR;
+	if (UNLIKELY(r->client->special & SPECIAL_TX))
+		tx_spoil(r->client);
 	stats_failed(r->pool->worker->stats, r->cmd, t->at, t->len);
 	request_reply_bytes(r, (const uint8_t *)t->at, t->len);
 	request_answered(r);
@@ -329,8 +333,10 @@ static void on_reply(struct part *p, const uint8_t *bytes, size_t n, uint8_t typ
 		split_reply(r, p, bytes, n, complete, type == '-');
 		return;
 	}
-	if (UNLIKELY(type == '-'))
+	if (UNLIKELY(type == '-')) {
+		p->flags |= PART_ERROR;
 		on_error(r, bytes, n);
+	}
 	request_reply_bytes(r, bytes, n);
 	if (LIKELY(complete)) {
 		request_answered(r);
@@ -346,7 +352,10 @@ static void on_failed(struct part *p, enum up_why why)
 		return;
 	}
 	struct text t;
-	error_unavailable(&t, r, p, why);
+	if (UNLIKELY(r->cmd->id == CMD_ID_EXEC) && !(p->flags & PART_SENT))
+		error_never_sent(&t, r, p, why);
+	else
+		error_unavailable(&t, r, p, why);
 	answer_text(r, &t);
 	request_part_left(r);
 }
@@ -359,6 +368,7 @@ static void on_dropped(struct part *p)
 const struct upstream_ops request_upstream_ops = {
 	.reply = on_reply,
 	.failed = on_failed,
+	.lost = tx_lost,
 	.dropped = on_dropped,
 };
 
@@ -399,7 +409,8 @@ static void expire(struct request *r)
 		return;
 	}
 	node_metric_add(r->view->up[r->part.node]->m, NM_TIMEOUTS, 1);
-	r->part.flags |= PART_DROPPED | PART_SENT;
+	r->part.flags |= PART_SENT;
+	drop_part(&r->part);
 	error_unavailable(&t, r, &r->part, UP_WHY_TIMEOUT);
 	answer_text(r, &t);
 }

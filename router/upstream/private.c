@@ -31,17 +31,17 @@ static void give_place(struct upstream *up)
 static void leave_list(struct upconn *c)
 {
 	LIST_REMOVE(c, private_link);
-	if (c->leased)
+	if (c->has_place)
 		give_place(c->up);
-	else
+	if (!c->leased)
 		c->up->nidle--;
-	c->leased = false;
+	c->leased = c->has_place = false;
 	c->tenant = NULL;
 }
 
 static void become_leased(struct upconn *c, void *tenant)
 {
-	c->leased = true;
+	c->leased = c->has_place = true;
 	c->tenant = tenant;
 	LIST_INSERT_HEAD(&c->up->leased, c, private_link);
 }
@@ -127,8 +127,8 @@ struct upconn *upstream_lease(
 /* It can serve somebody else: nothing is under way, and the server is still there. */
 static bool reusable(const struct upconn *c)
 {
-	return c->state == UP_READY && sendq_held(&c->out) == 0 && c->up->nidle < idle_max(c->up) &&
-	       addresses_have(c->up->where, &c->peer);
+	return c->state == UP_READY && !c->soiled && sendq_held(&c->out) == 0 &&
+	       c->up->nidle < idle_max(c->up) && addresses_have(c->up->where, &c->peer);
 }
 
 void upconn_settle_lease(struct upconn *c)
@@ -146,6 +146,14 @@ void upconn_release(struct upconn *c)
 	c->tenant = NULL;
 	if (c->state != UP_CLOSED)
 		upconn_touch(c); /* settled at the end of the turn: a reply may be half read now */
+}
+
+void upconn_leave_clean(struct upconn *c)
+{
+	if (c->has_place)
+		give_place(c->up);
+	c->has_place = false;
+	upconn_release(c);
 }
 
 void upconn_discard(struct upconn *c)

@@ -36,6 +36,9 @@ struct upconn *upstream_lease(
  * earliest, the next one may have it. */
 void upconn_release(struct upconn *c);
 
+/* The same when all that is under way is what makes it clean again: its place is free at once. */
+void upconn_leave_clean(struct upconn *c);
+
 /* Closed, and whatever its client did there with it: its parts fail or are dropped.  No news to the
  * tenant.  Not from within upstream_ops.reply(). */
 void upconn_discard(struct upconn *c);

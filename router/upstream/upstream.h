@@ -137,6 +137,8 @@ struct upconn {
 	struct script_seen scripts;      /* those that it was sent, answered or not */
 	bool is_private;                 /* private.h */
 	bool leased;                     /* private: not idle */
+	bool has_place;                  /* private: counts as leased */
+	bool soiled;                     /* private: nobody else is to get it */
 	void *tenant;                    /* borrowed; told when it is lost; NULL: nobody */
 	int64_t node_client;             /* private: its CLIENT ID at the node; 0: not known */
 	LIST_ENTRY(upconn) private_link; /* the server's idle or leased ones */

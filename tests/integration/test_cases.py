@@ -23,14 +23,6 @@ import cases  # noqa: E402
 ALL = [case for path in sorted(glob.glob(f'{CASES}/*.case')) for case in cases.load(path)]
 assert len(ALL) > 100, 'tests/cases is not what it was'
 
-# What they need is not built yet. A case that passes all the same fails the test: then it leaves this list.
-NOT_YET = {
-    'handshake/reset-forgets-everything',
-    'resp3/maps-sets-doubles-nulls',
-    'resp3/transaction',
-    'stream/xread-finds-its-key',
-    'stream/xread-block-wakes-up',
-}
 TO_REDIS = os.environ.get('RINGWAY_TESTS_TARGET') == 'redis'
 SHAPES = [(3, 1), (3, 3), (7, 1), (7, 3), (1, 1)]  # nodes, workers
 
@@ -52,9 +44,7 @@ def fleet(request):
 
 @pytest.mark.control
 @pytest.mark.parametrize('case', ALL, ids=lambda c: c.name)
-def test_case(case, fleet, request):
-    if case.name in NOT_YET and not TO_REDIS:
-        request.applymarker(pytest.mark.xfail(reason='not built yet', strict=True))
+def test_case(case, fleet):
     if 'router' in case.needs and len(fleet.nodes) == 1:
         pytest.skip('needs several nodes')
     if case.proto == 'memcached' or case.needs - {'router', 'wipe'}:
