@@ -21,7 +21,7 @@ NOT_SERVED = set("""
     latency|histogram memory|stats
     psubscribe publish pubsub|channels pubsub|numpat pubsub|numsub pubsub|shardchannels pubsub|shardnumsub
     punsubscribe ringway|events ringway|explain ringway|help ringway|nodes ringway|ring spublish ssubscribe subscribe
-    sunsubscribe unsubscribe wait
+    sunsubscribe unsubscribe
 """.split())
 
 # The same of one form of a command.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/core/wait.h"
 #include "router/core/worker.h"
 #include "router/upstream/private.h"
 
@@ -99,6 +100,7 @@ void block_start(struct call *call, uint32_t node)
 		return;
 	struct request *r = request_new(c, call->cmd);
 	request_part_init(r, &r->part, node);
+	wait_note(c, call->cmd, node);
 	r->part.stuck_ns = give_up_ns(call, r);
 	r->parts_out = 1;
 	c->barrier = true;

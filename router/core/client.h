@@ -66,6 +66,7 @@ struct client {
 	uint8_t watching;     /* EV_READ | EV_WRITE */
 	uint8_t special;      /* SPECIAL_*; 0: a plain client */
 	uint32_t database;
+	uint64_t wrote;         /* nodes that it wrote to, by index % 64: wait.h */
 	uint32_t then_database; /* when `attended`, an EXEC, is carried out */
 	bool is_dirty : 1;
 	bool is_resuming : 1;

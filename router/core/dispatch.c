@@ -15,6 +15,7 @@
 #include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/tx.h"
+#include "router/core/wait.h"
 #include "router/core/worker.h"
 #include "router/wire/resp_write.h"
 
@@ -70,6 +71,7 @@ static inline void forward(struct call *call, uint32_t node, enum deadline_class
 	struct upconn *conn = upstream_conn(r->view->up[node], c->class_id, &why);
 	request_set_deadline(r, k);
 	request_part_init(r, &r->part, node);
+	wait_note(c, call->cmd, node);
 	r->parts_out = 1;
 	if (UNLIKELY(conn == NULL)) {
 		request_upstream_ops.failed(&r->part, why);
@@ -86,6 +88,8 @@ void forward_one(struct call *call, uint32_t node)
 void forward_slow(struct call *call, uint32_t node,
 	void (*send)(struct call *, struct upconn *, struct part *))
 {
+	if (gate_may_write(call->cmd)) /* a script says nothing of what it does */
+		call->client->wrote |= UINT64_C(1) << (node % 64);
 	forward(call, node, DEADLINE_SLOW, send);
 }
 
@@ -236,7 +240,7 @@ static void run_later(struct call *call)
 static void run_private(struct call *call)
 {
 	if (call->cmd->id == CMD_ID_WAIT)
-		run_later(call);
+		wait_start(call);
 	else if (call->cmd->keys == KEYS_NONE)
 		not_served(call);
 	else

@@ -12,6 +12,7 @@
 #include "router/core/block.h"
 #include "router/core/errand.h"
 #include "router/core/local.h"
+#include "router/core/split.h"
 #include "router/core/worker.h"
 #include "router/upstream/private.h"
 #include "router/wire/resp_write.h"
@@ -63,9 +64,15 @@ static void unblock_visit(struct errand *e, struct worker_pool *p)
 {
 	struct unblock_errand *u = CONTAINER_OF(e, struct unblock_errand, e);
 	struct client *c = find_blocked(p, u->id);
-	if (c != NULL && c->attended->split == NULL &&
-		tell_node(p, &c->attended->part, u->with_error))
-		u->unblocked = 1;
+	if (c == NULL)
+		return;
+	struct request *r = c->attended;
+	uint32_t n = r->split != NULL ? r->split->nslots : 1;
+	for (uint32_t i = 0; i < n; i++) {
+		struct part *part = r->split != NULL ? &r->split->slots[i].part : &r->part;
+		if (tell_node(p, part, u->with_error))
+			u->unblocked = 1;
+	}
 }
 
 static void unblock_answer(struct errand *e, struct answer *a)

@@ -12,6 +12,7 @@
 #include "router/core/foreign.h"
 #include "router/core/gather.h"
 #include "router/core/scan.h"
+#include "router/core/wait.h"
 #include "router/core/worker.h"
 #include "router/upstream/private.h"
 #include "router/wire/resp_elem.h"
@@ -175,6 +176,7 @@ static struct upconn *slot_start(struct request *r, struct slot *slot, uint32_t 
 	slot->failed = false;
 	slot->keys = 0;
 	request_part_init(r, &slot->part, node);
+	wait_note(r->client, r->cmd, node);
 	struct upconn *conn =
 		LIKELY(!aside) ? upstream_conn(up, r->client->class_id, &why)
 			       : upstream_lease(up, up_class(0, r->client->resp), NULL, &why);
@@ -320,6 +322,53 @@ void split_collect(struct call *call, int64_t argument, void (*merge)(struct req
 	struct request *r = ask_nodes(call, 0, n, DEADLINE_REQUEST, false);
 	r->split->argument = argument;
 	r->split->merge = merge;
+	answer_when_complete(r);
+}
+
+static void send_ping(struct request *r, const struct slot *slot, struct upconn *conn)
+{
+	static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+	struct request *own =
+		request_new_unseen(r->pool, r->cmd, slot->part.node, DEADLINE_REQUEST);
+	upconn_send(conn, &own->part, ping, sizeof(ping) - 1);
+}
+
+static bool is_among(uint64_t nodes, uint32_t node)
+{
+	return (nodes >> (node % 64)) & 1;
+}
+
+/* The slot of a node, and its part on its way. */
+static void wait_at(
+	struct call *call, struct request *r, struct slot *slot, uint32_t node, uint64_t give_up_ns)
+{
+	struct upconn *conn = slot_start(r, slot, node, true);
+	slot->part.stuck_ns = give_up_ns;
+	if (conn == NULL)
+		return;
+	send_ping(r, slot, conn);
+	size_t size = resp_request_size(call->args, call->n);
+	(void)resp_put_request(upconn_reserve(conn, size), call->args, call->n);
+	upconn_commit(conn, &slot->part, size);
+}
+
+void split_wait(
+	struct call *call, uint64_t nodes, uint64_t give_up_ns, void (*merge)(struct request *r))
+{
+	struct client *c = call->client;
+	uint32_t all = (uint32_t)view_topology(c->pool->view)->nnodes, n = 0;
+	for (uint32_t i = 0; i < all; i++)
+		n += is_among(nodes, i);
+	struct request *r = request_new(c, call->cmd);
+	r->split = split_new(r, n, 0, NULL);
+	r->split->merge = merge;
+	r->parts_out = n;
+	struct slot *slot = r->split->slots;
+	for (uint32_t i = 0; i < all; i++)
+		if (is_among(nodes, i))
+			wait_at(call, r, slot++, i, give_up_ns);
+	c->barrier = true;
+	client_block(c, r);
 	answer_when_complete(r);
 }
 

@@ -49,6 +49,14 @@ void split_broadcast(struct call *call, int64_t argument, void *baggage, bool as
  */
 void split_collect(struct call *call, int64_t argument, void (*merge)(struct request *r));
 
+/*
+ * The request to those nodes whose bit (index % 64) is set in `nodes`, over connections of its own, with a PING ahead of
+ * it; `merge` makes the reply, errors among the answers too.  The client is blocked; what is unanswered at give_up_ns
+ * (UINT64_MAX: never) fails.  There is a node.
+ */
+void split_wait(
+	struct call *call, uint64_t nodes, uint64_t give_up_ns, void (*merge)(struct request *r));
+
 /* The request, its arguments written anew, to one node; scan_merge() makes the reply. */
 void split_ask(struct call *call, uint32_t node);
 

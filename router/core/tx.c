@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "router/core/block.h"
 #include "router/core/errors.h"
+#include "router/core/gate.h"
 #include "router/core/local.h"
 #include "router/core/script.h"
 #include "router/core/worker.h"
@@ -477,6 +478,8 @@ static void note(struct call *call)
 	struct tx *t = call->client->tx;
 	int64_t n = 0;
 	t->queued++;
+	if (t->up != NULL && gate_may_write(call->cmd))
+		call->client->wrote |= UINT64_C(1) << (node_of(call->client) % 64);
 	if (call->cmd->policy == POLICY_SCRIPT)
 		t->slow = true;
 	if (call->cmd->id != CMD_ID_SELECT)

@@ -14,6 +14,7 @@
 #include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
+#include "router/core/wait.h"
 
 /* Free objects a worker keeps in each slab. */
 #define CLIENTS_KEEP 64
@@ -281,6 +282,7 @@ static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *
 	if (old != NULL) {
 		old->current = false;
 		p->databases = 0; /* other nodes may have others */
+		wait_forget_nodes(p);
 	}
 	p->views_done = true;
 }
