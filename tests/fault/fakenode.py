@@ -92,6 +92,7 @@ class Gone(Exception):
 class FakeConn:
     def __init__(self, node, sock, number):
         self.node, self.sock, self.number, self.mute = node, sock, number, False
+        self.queue = None  # commands since MULTI
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def write(self, data):
@@ -231,7 +232,7 @@ class FakeNode:
     def handle(self, conn, args):
         with self.lock:
             self.seen.append((conn.number, args))
-            reply = self.reply_to(args)
+            reply = self.transact(conn, args)
             behave = self.behave
         if not conn.mute:
             behave(args)(conn, reply)
@@ -244,6 +245,25 @@ class FakeNode:
             seen = list(self.seen)
         return [args for _, args in seen
                 if (args[0].upper() in wanted if wanted else args[0].upper() not in HANDSHAKE)]
+
+    def transact(self, conn, args):
+        """The reply to a command, which a transaction may hold back. Nothing ever changes a watched key."""
+        name = args[0].upper()
+        if name in (b'WATCH', b'UNWATCH'):
+            return b'+OK\r\n'
+        if name == b'MULTI' and conn.queue is None:
+            conn.queue = []
+            return b'+OK\r\n'
+        if conn.queue is None or name == b'RESET':
+            conn.queue = None
+            return self.reply_to(args)
+        if name not in (b'EXEC', b'DISCARD'):
+            conn.queue.append(args)
+            return b'+QUEUED\r\n'
+        queue, conn.queue = conn.queue, None
+        if name == b'DISCARD':
+            return b'+OK\r\n'
+        return b'*%d\r\n' % len(queue) + b''.join(self.reply_to(a) for a in queue)
 
     def reply_to(self, args):
         name, rest = args[0].upper().decode('latin-1'), args[1:]
@@ -260,6 +280,16 @@ class FakeNode:
 
     def do_client(self, *rest):
         return b'+OK\r\n'
+
+    def do_reset(self):
+        return b'+RESET\r\n'
+
+    def do_blpop(self, *args):
+        """Never waits; a behaviour does."""
+        return b'*-1\r\n'
+
+    def do_wait(self, count, timeout):
+        return b':%s\r\n' % count
 
     def do_set(self, key, value, *options):
         self.data[key] = value
