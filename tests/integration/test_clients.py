@@ -209,6 +209,14 @@ def test_scans_the_whole_fleet(client):
     client('scan')
 
 
+def test_does_transactions(client):
+    client('transaction')
+
+
+def test_waits_for_elements(client):
+    client('waits')
+
+
 def test_a_wrong_password_is_told(client, guarded):
     client('password', guarded.addr[1], 'right', 'wrong')
 

@@ -279,6 +279,47 @@ static bool step_scan(char **args)
 	return true;
 }
 
+static bool is_queued(const redisReply *r)
+{
+	return is_bytes(r, REDIS_REPLY_STATUS, "QUEUED", 6);
+}
+
+static bool step_transaction(char **args)
+{
+	(void)args;
+	MUST(CALL("DEL", "{tx}a", "{tx}b") != NULL);
+	SEND("WATCH", "{tx}a");
+	SEND("MULTI");
+	SEND("INCR", "{tx}a");
+	SEND("LPUSH", "{tx}a", "x");
+	SEND("EXEC");
+	MUST(is_ok(next()) && is_ok(next()) && is_queued(next()) && is_queued(next()));
+	const redisReply *r = next();
+	MUST(is_array(r, 2) && is_int(r->element[0], 1) && is_error(r->element[1], "WRONGTYPE"));
+	MUST(is_ok(CALL("WATCH", "{tx}a")));
+	MUST(is_ok(CALL("SET", "{tx}a", "7")));
+	MUST(is_ok(CALL("MULTI")));
+	MUST(is_queued(CALL("INCR", "{tx}a")));
+	MUST(is_nil(CALL("EXEC")));
+	MUST(is_bulk(CALL("GET", "{tx}a"), "7"));
+	return true;
+}
+
+static bool step_waits(char **args)
+{
+	(void)args;
+	MUST(CALL("DEL", "waits") != NULL);
+	MUST(is_nil(CALL("BLPOP", "waits", "0.1")));
+	SEND("RPUSH", "waits", "x");
+	SEND("BLPOP", "waits", "0");
+	SEND("EXISTS", "waits");
+	MUST(is_int(next(), 1));
+	const redisReply *r = next();
+	MUST(is_array(r, 2) && is_bulk(r->element[0], "waits") && is_bulk(r->element[1], "x"));
+	MUST(is_int(next(), 0));
+	return true;
+}
+
 static bool with_password(const char *right, const char *wrong)
 {
 	MUST(reopen());
@@ -353,6 +394,8 @@ static const struct {
 	{"errors", step_errors},
 	{"types", step_types},
 	{"scan", step_scan},
+	{"transaction", step_transaction},
+	{"waits", step_waits},
 	{"password", step_password},
 	{"down", step_down},
 	{"back", step_back},

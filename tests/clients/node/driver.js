@@ -124,6 +124,30 @@ const steps = {
     assert.equal(await client.del(keys), 500);
   },
 
+  async transaction() {
+    const [a, b] = ['{tx}a', '{tx}b'];
+    await client.del([a, b]);
+    const commands = [['INCR', a], ['RPUSH', b, 'x'], ['GET', a], ['LRANGE', b, '0', '-1']];
+    for (const n of [1, 2, 3]) {
+      const replies = await client.transaction(a, async () => {}, commands);
+      assert.deepEqual(replies.slice(0, 3).map(text), [`${n}`, `${n}`, `${n}`]);
+      assert.deepEqual(replies[3].map(text), numbers(n).map(() => 'x'));
+    }
+    assert.equal(await client.transaction(a, () => client.set(a, '7'), commands), null);
+    const mixed = await client.transaction(a, async () => {}, [['LPUSH', a, 'x'], ['INCR', a]]).catch((error) => error);
+    if (Array.isArray(mixed)) assert.equal(text(mixed[1]), '8'); // others throw the first error
+    assert.equal(await client.get(a), '8');
+  },
+
+  async waits() {
+    await client.del(['waits', 'waits:none']);
+    assert.equal(await client.pop('waits:none', 0.1), null);
+    await client.call('RPUSH', 'waits', 'x', 'y');
+    assert.deepEqual((await client.pop('waits', 5)).map(text), ['waits', 'x']);
+    assert.deepEqual((await client.pop('waits', 0)).map(text), ['waits', 'y']);
+    assert.equal(await client.get('waits'), null);
+  },
+
   async password(other, right, wrong) {
     const to = { host, port: Number(other), resp: Number(resp) };
     const c = await library.connect({ ...to, password: right });

@@ -4,6 +4,8 @@
 // What each library calls things: connect() gives an object with
 //   call(...words)  get set getBuffer  mset(pairs) mget del exists unlink touch (arrays of keys)
 //   pipeline(commands): the replies, errors among them  scan(pattern): all keys  types(...)  raw(...)  close()
+//   transaction(watched, meanwhile, commands): WATCH, meanwhile(), MULTI ... EXEC; the replies, or null
+//   pop(key, seconds): BLPOP; [key, element] or null
 // connect() waits until the library is connected; connectOnce() does not try again when it is turned away.
 'use strict';
 
@@ -41,6 +43,15 @@ function io(Redis, { host, port, resp, password, ...more }) {
       for (const words of commands) p.call(...words);
       return (await p.exec()).map(([error, reply]) => error || reply);
     },
+    async transaction(watched, meanwhile, commands) {
+      await redis.watch(watched);
+      await meanwhile();
+      const multi = redis.multi();
+      for (const words of commands) multi.call(...words);
+      const replies = await multi.exec();
+      return replies && replies.map(([error, reply]) => error || reply);
+    },
+    pop: (key, seconds) => redis.blpop(key, seconds),
     async scan(match) {
       const found = [];
       for await (const keys of redis.scanStream({ match, count: 100 })) found.push(...keys);
@@ -114,6 +125,17 @@ function node_redis(name, { host, port, resp, password, reconnectStrategy = 50 }
       const all = await Promise.allSettled(commands.map((words) => redis.sendCommand(words)));
       return all.map((one) => (one.status === 'fulfilled' ? one.value : one.reason));
     },
+    async transaction(watched, meanwhile, commands) {
+      await redis.watch(watched);
+      await meanwhile();
+      const multi = redis.multi();
+      for (const words of commands) multi.addCommand(words);
+      return multi.exec().catch((error) => (error instanceof lib.WatchError ? null : Promise.reject(error)));
+    },
+    async pop(key, seconds) {
+      const got = await redis.blPop(key, seconds);
+      return got && [got.key, got.element];
+    },
     async scan(MATCH) {
       const found = [];
       for await (const keys of redis.scanIterator({ MATCH, COUNT: 100 })) found.push(...[keys].flat());
@@ -186,6 +208,14 @@ async function glide({ host, port, resp, password }) {
       for (const words of commands) batch.customCommand(words);
       return client.exec(batch, false);
     },
+    async transaction(watched, meanwhile, commands) {
+      await client.watch([watched]);
+      await meanwhile();
+      const batch = new lib.Batch(true);
+      for (const words of commands) batch.customCommand(words);
+      return client.exec(batch, false);
+    },
+    pop: (key, seconds) => client.blpop([key], seconds),
     async scan(match) {
       const found = [];
       let cursor = '0';

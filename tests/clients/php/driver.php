@@ -154,6 +154,27 @@ $steps = [
         same($keys, $found);
         same(500, $r->del($keys));
     },
+    'transaction' => function () use ($r, $host, $port, $slow) {
+        [$a, $b] = ['{tx}a', '{tx}b'];
+        $r->del([$a, $b]);
+        foreach ([1, 2, 3] as $n) {
+            $r->watch($a);
+            same($n - 1, (int) $r->get($a));
+            same([$n, $n, (string) $n], $r->multi()->incr($a)->rPush($b, 'x')->get($a)->exec());
+        }
+        $r->watch($a);
+        same(true, connected($host, (int) $port, $slow)->set($a, '7'));
+        same(false, $r->multi()->incr($a)->exec());
+        same([8, false], $r->multi()->incr($a)->lPush($a, 'x')->exec());
+    },
+    'waits' => function () use ($r) {
+        $r->del(['waits', 'waits:none']);
+        same([], $r->blPop(['waits:none'], 1));
+        $r->rPush('waits', 'x', 'y');
+        same(['waits', 'x'], $r->blPop(['waits'], 5));
+        same(['waits', 'y'], $r->blPop(['waits'], 0));
+        same(false, $r->get('waits'));
+    },
     'password' => function (string $port, string $right, string $wrong) use ($host, $slow) {
         $c = connected($host, (int) $port, $slow);
         fails($c, '/NOAUTH/', fn () => $c->get('x'));

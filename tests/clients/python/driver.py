@@ -112,6 +112,32 @@ class Steps:
         assert sorted(self.r.scan_iter('scan:*', 100)) == keys
         assert self.r.delete(*keys) == 500
 
+    def transaction(self):
+        a, b = '{tx}a', '{tx}b'
+        self.r.delete(a, b)
+        for n in (1, 2, 3):
+            with self.r.pipeline() as p:
+                p.watch(a)
+                assert int(p.get(a) or 0) == n - 1
+                p.multi()
+                replies = p.incr(a).rpush(b, 'x').get(a).lrange(b, 0, -1).execute()
+                assert replies == [n, n, b'%d' % n, [b'x'] * n]
+        with self.r.pipeline() as p:
+            p.watch(a)
+            self.r.set(a, 7)
+            p.multi()
+            fails('Watched variable changed', p.incr(a).execute)
+        done, wrong = self.r.pipeline().incr(a).lpush(a, 'x').execute(raise_on_error=False)
+        assert done == 8 and 'WRONGTYPE' in str(wrong)
+
+    def waits(self):
+        self.r.delete('waits', 'waits:none')
+        assert self.r.blpop('waits:none', 0.1) is None
+        self.r.rpush('waits', 'x', 'y')
+        assert self.r.blpop('waits', 5) == (b'waits', b'x')
+        assert self.r.brpop(['waits'], 0) == (b'waits', b'y')
+        assert self.r.get('waits') is None
+
     def password(self, port, right, wrong):
         assert connect(int(port), password=right).set('with password', 'x') is True
         fails('WRONGPASS|invalid username-password', connect(int(port), password=wrong).get, 'x')
