@@ -51,6 +51,7 @@ void reload_fill_limits(struct control *ctl)
 		.pipeline = l->pipeline,
 		.output = l->client_output_buffer,
 		.request_size = l->request_size,
+		.bulk = l->bulk,
 		.memory = l->memory,
 		.idle_timeout_ns = l->idle_timeout_ns,
 		.proxy_header_ns = l->proxy_header_ns,

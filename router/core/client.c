@@ -17,6 +17,7 @@
 #include "router/core/errors.h"
 #include "router/core/origin.h"
 #include "router/core/stats.h"
+#include "router/core/stream.h"
 #include "router/core/tx.h"
 #include "router/core/worker.h"
 #include "router/io/sock.h"
@@ -113,6 +114,8 @@ static void not_inside(struct client *c)
 /* What it sent last waits for those before to be answered. */
 static bool held_back(const struct client *c)
 {
+	if (UNLIKELY(c->streaming))
+		return c->stream_paused;
 	return (c->barrier && c->outstanding > 0) ||
 	       c->outstanding >= c->worker->opts.limits->pipeline;
 }
@@ -126,12 +129,13 @@ static bool may_read(const struct client *c)
 static void note_inside(struct client *c)
 {
 	struct worker *w = c->worker;
-	if (LIKELY(c->in == NULL || chunk_len(c->in) < LARGE_REQUEST) || c->on_hold || held_back(c))
+	bool kept = c->in != NULL && chunk_len(c->in) >= LARGE_REQUEST;
+	if (LIKELY(!kept && !c->streaming) || c->on_hold || held_back(c))
 		return;
 	if (!c->is_inside)
 		TAILQ_INSERT_TAIL(&w->inside, c, inside);
 	c->is_inside = true;
-	if (w->memory != MEMORY_OK && !c->starved) {
+	if (kept && w->memory != MEMORY_OK && !c->starved) {
 		c->starved = true;
 		w->starved++;
 	}
@@ -221,10 +225,19 @@ void client_block(struct client *c, struct request *r)
 	metric_add(c->worker->m, M_CLIENTS_BLOCKED, 1);
 }
 
+void client_look_again(struct client *c)
+{
+	mark_resuming(c);
+}
+
 void client_attend(struct client *c)
 {
 	struct request *r = c->attended;
 	c->attended = NULL;
+	if (c->streaming) {
+		stream_answered(c);
+		return;
+	}
 	if (!c->is_blocked) {
 		tx_executed(r);
 		return;
@@ -242,7 +255,7 @@ void clients_sweep(struct worker *w, uint64_t now)
 		close_gone(w);
 	for (c = TAILQ_FIRST(&w->inside); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, inside);
-		if (now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
+		if (c->stream_paused || now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
 			continue;
 		metric_add(w->m, M_CLIENTS_CLOSED_SILENT, 1);
 		client_close(c, "silent inside a request");
@@ -265,6 +278,7 @@ void client_close(struct client *c, const char *why)
 	while ((r = STAILQ_FIRST(&c->queue)) != NULL)
 		request_abandon(r);
 	tx_forget(c);
+	stream_forget(c);
 	sendq_clear(bufs(c), &c->out);
 	chunk_give(bufs(c), c->in);
 	c->in = NULL;
@@ -575,10 +589,36 @@ static size_t size_limit(const struct worker *w)
 	return limit < CHUNK_MAX - LARGE ? (size_t)limit : CHUNK_MAX - LARGE;
 }
 
+/* A piece of a large request that goes on as it comes.  False: as take_request(). */
+static bool take_piece(struct client *c, struct input *in)
+{
+	size_t used = 0;
+	enum resp_status st = stream_more(c, in->at, in->n, &in->chunk, &used);
+	in->at += used;
+	in->n -= used;
+	if (st == RESP_BAD) {
+		c->streaming = false;
+		protocol_error(c, c->scan.error);
+	}
+	return st == RESP_DONE && in->n > 0;
+}
+
+/* More is announced than is to be collected. */
+static void try_stream(struct client *c, struct input *in)
+{
+	size_t n = c->scan.pos;
+	if (stream_begin(c, in->at, in->n) != STREAM_BEGUN)
+		return;
+	in->at += n;
+	in->n -= n;
+}
+
 /* One request, when it is whole.  False: no more can be done with these bytes now. */
 static bool take_request(struct client *c, struct input *in)
 {
 	struct worker *w = c->worker;
+	if (UNLIKELY(c->streaming))
+		return take_piece(c, in);
 	if (c->outstanding == 0)
 		c->barrier = false;
 	enum resp_status st = resp_request_scan(&c->scan, in->at, in->n, &w->args);
@@ -592,8 +632,11 @@ static bool take_request(struct client *c, struct input *in)
 		protocol_error(c, "Protocol error: too big request");
 		return false;
 	}
-	if (st == RESP_MORE)
+	if (st == RESP_MORE) {
+		if (UNLIKELY(len + need > w->opts.limits->bulk))
+			try_stream(c, in);
 		return false;
+	}
 	if (!c->scan.split_done)
 		resp_request_split(in->at, len, &w->args);
 	if (w->args.n > 0) {
@@ -637,6 +680,17 @@ static void client_take(struct client *c, struct input *in)
 		watch(c, (short)(c->watching & ~EV_READ));
 }
 
+/* Into a chunk of its own, which goes on to the node. */
+static void piece_input(struct client *c, struct input *in, size_t *ret_room)
+{
+	in->chunk = chunk_grow(bufs(c), c->in, STREAM_READ);
+	in->at = chunk_bytes(in->chunk);
+	in->n = chunk_len(in->chunk);
+	*ret_room = STREAM_READ;
+	c->in = NULL;
+	not_inside(c);
+}
+
 /* Where the next bytes go: behind a large unfinished request, or into scratch behind a copy of a
  * small one. */
 static struct input next_input(struct client *c, size_t *ret_room)
@@ -644,6 +698,10 @@ static struct input next_input(struct client *c, size_t *ret_room)
 	struct loop *l = &c->worker->loop;
 	struct input in = {.at = l->scratch, .n = 0, .chunk = NULL};
 	*ret_room = LOOP_SCRATCH;
+	if (UNLIKELY(c->streaming)) {
+		piece_input(c, &in, ret_room);
+		return in;
+	}
 	if (c->in == NULL)
 		return in;
 	not_inside(c);
@@ -669,7 +727,7 @@ static struct input next_input(struct client *c, size_t *ret_room)
 
 static void end_of_input(struct client *c)
 {
-	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->is_blocked)
+	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->is_blocked || c->streaming)
 		client_close(c, "closed by the client");
 	else
 		client_finish(c); /* half closed: it still gets its replies */

@@ -66,8 +66,11 @@ struct client {
 	uint8_t watching;     /* EV_READ | EV_WRITE */
 	uint8_t special;      /* SPECIAL_*; 0: a plain client */
 	uint32_t database;
-	uint64_t wrote;         /* nodes that it wrote to, by index % 64: wait.h */
-	uint32_t then_database; /* when `attended`, an EXEC, is carried out */
+	uint64_t streamed;              /* bytes of that request so far */
+	uint64_t paused_ns;             /* since */
+	LIST_ENTRY(client) stream_link; /* paused ones */
+	uint64_t wrote;                 /* nodes that it wrote to, by index % 64: wait.h */
+	uint32_t then_database;         /* when `attended`, an EXEC, is carried out */
 	bool is_dirty : 1;
 	bool is_resuming : 1;
 	bool barrier : 1;   /* no request is read until the queue is empty */
@@ -77,10 +80,12 @@ struct client {
 	bool starved : 1; /* not read, for want of memory */
 	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
 	bool logged_in : 1;
-	bool is_blocked : 1;   /* `attended` waits at a node until something happens there */
-	bool no_evict : 1;     /* CLIENT NO-EVICT; only shown */
-	bool script_asked : 1; /* the script that its next request needs has been loaded, or not */
-	struct tx *tx;         /* owned; SPECIAL_TX; NULL: none */
+	bool is_blocked : 1;    /* `attended` waits at a node until something happens there */
+	bool streaming : 1;     /* inside a request that goes on as it comes: stream.h */
+	bool stream_paused : 1; /* its node does not take it as fast as it comes */
+	bool no_evict : 1;      /* CLIENT NO-EVICT; only shown */
+	bool script_asked : 1;  /* the script that its next request needs has been loaded, or not */
+	struct tx *tx;          /* owned; SPECIAL_TX; NULL: none */
 	struct request *attended; /* its last request, about which something is to be done when it
 				     is answered; NULL: none */
 	const char *doom;         /* why it is closed at the end of the turn; NULL: it is not */
@@ -144,6 +149,9 @@ const char *client_events(const struct client *c);
 
 /* `r` may wait for long on a connection of its own. */
 void client_block(struct client *c, struct request *r);
+
+/* Something that it waited for has happened: what is here is looked at at the end of the turn. */
+void client_look_again(struct client *c);
 
 /* `attended` is answered, or given up. */
 void client_attend(struct client *c);

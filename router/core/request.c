@@ -33,15 +33,20 @@ static struct bufpool *bufs(const struct request *r)
 	return &r->pool->worker->loop.pool;
 }
 
-static inline void part_init(
-	struct request *r, struct part *p, uint32_t node, enum deadline_class k)
+static inline void part_start(struct request *r, struct part *p, enum deadline_class k)
 {
 	const struct pool_opts *o = r->pool->opts;
 	uint64_t patience = 3 * o->timeout_ns[k];
-	p->req = r;
-	p->conn = NULL;
 	p->born_ns = r->born_ns;
 	p->stuck_ns = r->born_ns + (patience > o->stuck_floor_ns ? patience : o->stuck_floor_ns);
+}
+
+static inline void part_init(
+	struct request *r, struct part *p, uint32_t node, enum deadline_class k)
+{
+	part_start(r, p, k);
+	p->req = r;
+	p->conn = NULL;
 	p->wire_len = 0;
 	p->node = (uint16_t)node;
 	p->flags = r->cmd->flags & CMD_READONLY ? PART_READONLY : 0;
@@ -123,6 +128,11 @@ static void forget_deadline(struct request *r)
 void request_part_init(struct request *r, struct part *p, uint32_t node)
 {
 	part_init(r, p, node, r->due_class);
+}
+
+void request_part_start(struct request *r, struct part *p)
+{
+	part_start(r, p, r->due_class);
 }
 
 /* ---- the end of a request ------------------------------------------------------------------ */

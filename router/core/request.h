@@ -94,6 +94,9 @@ void request_set_deadline(struct request *r, enum deadline_class k);
 /* Fills a part in for the FIFO of a connection to `node`. */
 void request_part_init(struct request *r, struct part *p, uint32_t node);
 
+/* Its time runs from the request's born_ns and deadline class as they are now. */
+void request_part_start(struct request *r, struct part *p);
+
 /* A request of the router's own to `node`: in no client's queue, its reply is read and thrown away, and
  * it goes when its part does.  The part is ready for upconn_send(); the node gets `k` to answer. */
 struct request *request_new_unseen(

@@ -14,6 +14,7 @@
 #include "router/core/script.h"
 #include "router/core/split.h"
 #include "router/core/stats.h"
+#include "router/core/stream.h"
 #include "router/core/wait.h"
 
 /* Free objects a worker keeps in each slab. */
@@ -407,6 +408,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	clients_sweep(w, loop_now(&w->loop));
+	streams_sweep(w, loop_now(&w->loop));
 	arm_sweep(w);
 }
 
@@ -455,6 +457,8 @@ static void worker_settle(struct worker *w)
 	do {
 		resume_clients(w);
 		upstream_flush_all(&w->upstream);
+		if (UNLIKELY(!LIST_EMPTY(&w->streams)))
+			streams_feed(w);
 		flush_clients(w);
 	} while (!STAILQ_EMPTY(&w->resuming) || !STAILQ_EMPTY(&w->upstream.dirty));
 	bury(w);

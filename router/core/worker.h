@@ -44,6 +44,7 @@ struct worker_limits {
 	uint32_t pipeline;
 	uint64_t output; /* bytes that may wait for a client */
 	uint64_t request_size;
+	uint64_t bulk;            /* larger requests go on to their node as they come */
 	uint64_t memory;          /* bytes of all workers' buffers */
 	uint64_t idle_timeout_ns; /* 0: never */
 	uint64_t proxy_header_ns; /* to the end of a load balancer's header */
@@ -126,6 +127,8 @@ struct worker {
 	bool drained;
 	bool stopping;
 	struct client_list clients;
+	LIST_HEAD(, client)
+	streams;                   /* clients whose node does not take their request fast enough */
 	struct client_list inside; /* clients inside a large request */
 	struct event sweep_timer;
 	enum memory_state memory;

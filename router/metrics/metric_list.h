@@ -17,6 +17,7 @@ X(M_ACCEPT_ERRORS, METRIC_COUNTER, "accept_errors_total", "Failed accepts, runni
 X(M_REQUESTS, METRIC_COUNTER, "requests_total", "Requests wholly read from clients.")
 X(M_REQUESTS_LOCAL, METRIC_COUNTER, "requests_local_total", "Requests answered by the router itself.")
 X(M_REQUESTS_SPLIT, METRIC_COUNTER, "requests_split_total", "Requests split over several nodes.")
+X(M_REQUESTS_STREAMED, METRIC_COUNTER, "requests_streamed_total", "Requests above limits.bulk that went on to their node as they came.")
 X(M_REQUESTS_PENDING, METRIC_GAUGE, "requests_pending", "Requests read and not yet answered.")
 X(M_ERRORS_UNAVAILABLE, METRIC_COUNTER, "errors_unavailable_total", "Requests answered -UNAVAILABLE.")
 X(M_ERRORS_TIMEOUT, METRIC_COUNTER, "errors_timeout_total", "Requests that ran out of time, counted in errors_unavailable_total too.")

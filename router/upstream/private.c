@@ -55,6 +55,7 @@ static uint32_t idle_max(const struct upstream *up)
 static void become_idle(struct upconn *c)
 {
 	leave_list(c);
+	c->streaming = false;
 	LIST_INSERT_HEAD(&c->up->idle, c, private_link);
 	c->up->nidle++;
 	upconn_arm(c, c->up->opts->private_idle_ns);
@@ -164,6 +165,37 @@ void upconn_discard(struct upconn *c)
 	log_debug("upstream", "private connection closed", "server=%s worker=%zu class=%u",
 		c->up->server->address.text, c->up->env->worker, c->class_id);
 	upconn_end(c, UP_WHY_BROKEN);
+}
+
+void upconn_stream_begin(struct upconn *c, struct part *p)
+{
+	c->streaming = c->soiled = true;
+	p->flags |= PART_SENT;
+	upconn_add(c, p, 0);
+}
+
+void upconn_stream(struct upconn *c, const void *bytes, size_t n)
+{
+	sendq_append(&upconn_loop(c)->pool, &c->out, bytes, n);
+	upconn_touch(c);
+}
+
+void upconn_stream_chunk(struct upconn *c, struct chunk *chunk)
+{
+	sendq_push(&upconn_loop(c)->pool, &c->out, chunk);
+	upconn_touch(c);
+}
+
+void upconn_stream_end(struct upconn *c)
+{
+	c->soiled = false;
+	if (c->state == UP_READY)
+		upconn_watch_oldest(c);
+}
+
+void upconn_give_up(struct upconn *c, const char *why)
+{
+	upconn_close(c, UP_WHY_TIMEOUT, why);
 }
 
 void upconn_change_class(struct upconn *c, uint16_t class_id)

@@ -43,6 +43,18 @@ void upconn_leave_clean(struct upconn *c);
  * tenant.  Not from within upstream_ops.reply(). */
 void upconn_discard(struct upconn *c);
 
+/*
+ * A part whose bytes come in pieces and are let go as they are sent; upconn_stream_end() after the last
+ * one.  Until then nobody else can have the connection.
+ */
+void upconn_stream_begin(struct upconn *c, struct part *p);
+void upconn_stream(struct upconn *c, const void *bytes, size_t n);
+void upconn_stream_chunk(struct upconn *c, struct chunk *chunk); /* taken over */
+void upconn_stream_end(struct upconn *c);
+
+/* The node does not do its part: closed as one that ran out of time. */
+void upconn_give_up(struct upconn *c, const char *why);
+
 /* Its tenant has changed database or RESP version there. */
 void upconn_change_class(struct upconn *c, uint16_t class_id);
 

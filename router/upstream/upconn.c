@@ -350,7 +350,7 @@ void upconn_flush(struct upconn *c)
 	if (c->state != UP_READY || c->writable_armed)
 		return;
 	size_t n = 0;
-	enum sendq_result r = sendq_flush(&upconn_loop(c)->pool, &c->out, c->fd, true, &n);
+	enum sendq_result r = sendq_flush(&upconn_loop(c)->pool, &c->out, c->fd, !c->streaming, &n);
 	node_metric_add(c->up->m, NM_WRITE_BYTES, n);
 	if (r == SENDQ_FULL)
 		upconn_watch(c, EV_READ | EV_WRITE);

@@ -139,6 +139,7 @@ struct upconn {
 	bool leased;                     /* private: not idle */
 	bool has_place;                  /* private: counts as leased */
 	bool soiled;                     /* private: nobody else is to get it */
+	bool streaming;                  /* private: bytes are let go as they are sent */
 	void *tenant;                    /* borrowed; told when it is lost; NULL: nobody */
 	int64_t node_client;             /* private: its CLIENT ID at the node; 0: not known */
 	LIST_ENTRY(upconn) private_link; /* the server's idle or leased ones */

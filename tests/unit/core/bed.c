@@ -41,6 +41,7 @@ struct core *core_new(void)
 		.pipeline = 1024,
 		.output = 64u << 20,
 		.request_size = 64u << 20,
+		.bulk = 64u << 20,
 		.memory = 1u << 30,
 	};
 	t->pools[0] = (struct pool_opts){
