@@ -98,6 +98,8 @@ struct conf_pool {
 	uint64_t stuck_floor_ns; /* a connection is stuck after max(3 * deadline, this): 3 s */
 	uint32_t private_per_node;
 	uint64_t private_idle_ns;
+	uint32_t shared_per_node;
+	uint64_t shared_idle_ns;
 	uint32_t queue;
 	uint64_t resolve_ns;
 	uint64_t resolve_pause_ns;

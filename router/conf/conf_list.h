@@ -103,6 +103,11 @@ X(POOL, U32, RESTART, "upstream.private_per_node", private_per_node, "1024", "1"
 	"Connections to one node that belong to a single client at a time: transactions, blocking commands.")
 X(POOL, TIME, RESTART, "upstream.private_idle", private_idle_ns, "60s", "1ms", "1440m", "",
 	"Such a connection is closed after being unused for so long.")
+X(POOL, U32, RESTART, "upstream.shared_per_node", shared_per_node, "64", "1", "2048", "connections",
+	"Connections to one node that a worker's clients share beside that of the pool's own database: one for each other "
+	"database and RESP version in use.")
+X(POOL, TIME, RESTART, "upstream.shared_idle", shared_idle_ns, "60s", "1ms", "1440m", "",
+	"Such a connection is closed after being unused for so long; only that of the pool's own database stays.")
 X(POOL, U32, RESTART, "upstream.queue", queue, "8192", "1", "10000000", "requests",
 	"Requests that a worker holds for a node that is not connected or does not answer; beyond it "
 	"-OVERLOADED.")

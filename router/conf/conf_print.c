@@ -206,9 +206,11 @@ static void print_connections(const struct conf *c, const struct conf_pool *p, F
 	(void)fprintf(out,
 		"    # connections that each node sees from this router\n"
 		"    # at start: %u\n"
-		"    # at most: %u (threads) x one shared for each (database, RESP version) in "
-		"use, opened at need, + 1 control\n",
-		p->preconnect ? c->threads : 0, c->threads);
+		"    # at most: %u (threads) x (1 + %u shared for other databases and RESP3, "
+		"opened "
+		"at need) + %u private in use\n",
+		p->preconnect ? c->threads : 0, c->threads, p->shared_per_node,
+		p->private_per_node);
 }
 
 static void print_pool(const struct conf *c, const struct conf_pool *p, FILE *out)

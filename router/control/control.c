@@ -208,6 +208,9 @@ static void fill_pool_opts(struct pool_opts *o, const struct conf_pool *c)
 				.resolve_pause_ns = c->resolve_pause_ns,
 				.private_per_node = c->private_per_node,
 				.private_idle_ns = c->private_idle_ns,
+				.default_class = up_class(c->database, 2),
+				.shared_per_node = c->shared_per_node,
+				.shared_idle_ns = c->shared_idle_ns,
 			},
 	};
 }
@@ -302,6 +305,7 @@ static int make_worker(struct control *ctl, size_t i)
 		.workers = ctl->workers,
 		.metrics = ctl->blocks[i],
 		.scripts = ctl->scripts,
+		.room = &ctl->room,
 		.listener =
 			{
 				.arg = ctl,

@@ -46,8 +46,9 @@ struct control {
 	struct listener *listeners;
 	size_t nlisteners;
 	uint64_t next_client_id;
-	uint32_t max_clients; /* limits.clients, or what file descriptors allow */
-	uint64_t other_fds;   /* file descriptors that are not for clients */
+	uint32_t max_clients;      /* limits.clients, or what file descriptors allow */
+	uint64_t other_fds;        /* file descriptors that are set aside: see descriptors.c */
+	struct upstream_room room; /* what there is beyond those for connections to nodes */
 	int reserve_fd; /* given up for a moment to refuse a client when file descriptors run out */
 	struct mailbox inbox;
 	struct event inbox_event;

@@ -99,6 +99,9 @@ static void add_why(struct text *t, const struct request *r, const struct part *
 	case UP_WHY_NO_PRIVATE:
 		add(t, "no private connection free");
 		return;
+	case UP_WHY_NO_SHARED:
+		add(t, "no shared connection free");
+		return;
 	case UP_WHY_NONE:
 	case UP_WHY_COUNT:
 		break;
@@ -118,7 +121,7 @@ void error_unavailable(
 	struct text *t, const struct request *r, const struct part *p, enum up_why why)
 {
 	struct worker *w = r->pool->worker;
-	bool full = why == UP_WHY_QUEUE_FULL || why == UP_WHY_NO_PRIVATE;
+	bool full = why == UP_WHY_QUEUE_FULL || why == UP_WHY_NO_PRIVATE || why == UP_WHY_NO_SHARED;
 	metric_add(w->m, full ? M_ERRORS_OVERLOADED : M_ERRORS_UNAVAILABLE, 1);
 	if (!full)
 		node_metric_add(r->view->up[p->node]->m, NM_UNAVAILABLE, 1);

@@ -408,6 +408,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	clients_sweep(w, loop_now(&w->loop));
+	upstream_give_way(&w->upstream);
 	streams_sweep(w, loop_now(&w->loop));
 	arm_sweep(w);
 }
@@ -544,6 +545,7 @@ int worker_new(struct worker **ret, const struct worker_opts *opts)
 	w->upstream.ops = &request_upstream_ops;
 	w->upstream.worker = opts->index;
 	w->upstream.attempt = on_attempt;
+	w->upstream.room = opts->room;
 	rng_seed(&w->upstream.rng, clock_ns() + opts->index);
 	rng_seed(&w->rng, clock_ns() ^ (opts->index << 32));
 	lists_init(w);

@@ -109,6 +109,7 @@ struct worker_opts {
 		*workers; /* all of them, facts->nworkers; complete before clients come */
 	struct metric_block *metrics;
 	struct script_store *scripts; /* NULL: none are kept */
+	struct upstream_room *room;   /* for connections to nodes; NULL: no limit */
 	struct worker_listener listener;
 };
 

@@ -115,6 +115,12 @@ struct upconn *upstream_lease(
 		*ret_why = UP_WHY_NO_PRIVATE;
 		return NULL;
 	}
+	if (c == NULL && !upstream_make_room(up->env, true)) {
+		give_place(up);
+		node_metric_add(up->m, NM_LEASES_REFUSED, 1);
+		*ret_why = UP_WHY_NO_PRIVATE;
+		return NULL;
+	}
 	if (c == NULL)
 		return fresh(up, class_id, tenant, ret_why);
 	upconn_disarm(c);
@@ -242,6 +248,6 @@ void upstream_abandon_private(struct upstream *up)
 	while ((c = LIST_FIRST(&up->idle)) != NULL)
 		upconn_discard(c);
 	while ((c = LIST_FIRST(&up->leased)) != NULL)
-		upconn_close(c, UP_WHY_BROKEN, "the node left");
+		upconn_end(c, UP_WHY_BROKEN);
 	upconn_free_dead(up->env);
 }

@@ -43,6 +43,10 @@ void upconn_enter(struct upconn *c, enum up_state to)
 		node_metric_add(c->up->m, NM_CONNECTIONS, (uint64_t)-1);
 	if (to == UP_READY)
 		node_metric_add(c->up->m, NM_CONNECTIONS, 1);
+	if (c->state == UP_CLOSED && upconn_is_extra(c))
+		upconn_count_extra(c);
+	if (to == UP_CLOSED && upconn_is_extra(c))
+		upconn_uncount_extra(c);
 	c->state = (uint8_t)to;
 }
 
@@ -206,6 +210,7 @@ static const char *const why_names[UP_WHY_COUNT] = {
 	[UP_WHY_UNRESOLVED] = "name does not resolve",
 	[UP_WHY_NO_FDS] = "out of file descriptors",
 	[UP_WHY_NO_PRIVATE] = "no private connection",
+	[UP_WHY_NO_SHARED] = "no shared connection",
 };
 
 static void log_closed(struct upconn *c, enum up_why why, const char *detail)
@@ -218,6 +223,15 @@ static void log_closed(struct upconn *c, enum up_why why, const char *detail)
 		"server=%s worker=%zu class=%u why=\"%s\" detail=%s requests=%u unsaid=%u",
 		c->up->server->address.text, c->up->env->worker, c->class_id, why_names[why],
 		log_quote(q, sizeof(q), detail, strlen(detail)), c->nfifo, dropped);
+}
+
+void upconn_plan(struct upconn *c)
+{
+	uint64_t now = loop_now(upconn_loop(c));
+	if (upconn_is_wanted(c))
+		upconn_arm(c, c->retry_ns > now ? c->retry_ns - now : 0);
+	else if (upconn_is_extra(c))
+		upconn_arm(c, c->up->opts->shared_idle_ns);
 }
 
 /* When the next attempt may be made: at once after a connection that worked, else after a growing,
@@ -237,8 +251,7 @@ static void plan_retry(struct upconn *c)
 								      : o->backoff_max_ns;
 	}
 	c->proven = false;
-	if (o->preconnect || c->nfifo > 0)
-		upconn_arm(c, c->retry_ns - now);
+	upconn_plan(c);
 }
 
 /* Behind the next one may be a server that was started anew. */
@@ -295,8 +308,12 @@ void upconn_free(struct upconn *c)
 {
 	if (c == NULL)
 		return;
-	if (c->state != UP_CLOSED)
-		upconn_close(c, UP_WHY_BROKEN, "the node left");
+	if (c->state != UP_CLOSED) {
+		log_debug("upstream", "connection closed: its node is not served any more",
+			"server=%s worker=%zu class=%u requests=%u", c->up->server->address.text,
+			c->up->env->worker, c->class_id, c->nfifo);
+		upconn_end(c, UP_WHY_BROKEN);
+	}
 	settle_parts(c, UP_WHY_BROKEN); /* those that waited to be sent again */
 	script_seen_clear(&c->scripts);
 	upconn_disarm(c);
@@ -528,13 +545,33 @@ bool upconn_silent(const struct upconn *c, uint64_t now)
 	return now - since > c->up->opts->request_timeout_ns;
 }
 
+void upconn_watch_use(struct upconn *c)
+{
+	if (!upconn_is_extra(c))
+		return;
+	uint64_t now = loop_now(upconn_loop(c));
+	uint64_t until = c->read_ns + c->up->opts->shared_idle_ns;
+	if (now < until)
+		upconn_arm(c, until - now);
+	else
+		upconn_retire(c);
+}
+
+static void check_idle(struct upconn *c)
+{
+	if (!c->is_private)
+		upconn_watch_use(c);
+	else if (!c->leased)
+		upconn_discard(c); /* idle for long enough */
+}
+
 static void check_stuck(struct upconn *c)
 {
 	const struct part *p = STAILQ_FIRST(&c->fifo);
-	if (p == NULL && c->is_private && !c->leased)
-		upconn_discard(c); /* idle for long enough */
-	if (p == NULL)
+	if (p == NULL) {
+		check_idle(c);
 		return;
+	}
 	if (loop_now(upconn_loop(c)) >= stuck_at(c, p))
 		upconn_close(c, c->is_private ? UP_WHY_TIMEOUT : UP_WHY_BROKEN,
 			"stuck: the oldest request is unanswered");
@@ -551,7 +588,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	c->timer_ns = UINT64_MAX;
 	switch ((enum up_state)c->state) {
 	case UP_CLOSED:
-		upconn_connect(c);
+		if (upconn_is_wanted(c))
+			upconn_connect(c);
+		else
+			upconn_retire(c);
 		return;
 	case UP_CONNECTING:
 		upconn_rotate(c);

@@ -100,6 +100,8 @@ static void become_ready(struct upconn *c)
 	upconn_disarm(c);
 	c->up->first = index_of(c->up->where, &c->peer) % c->up->where->n;
 	c->read_ns = loop_now(upconn_loop(c));
+	if (!c->is_private)
+		upconn_watch_use(c);
 	if (c->nfifo > 0)
 		upconn_watch_oldest(c);
 	log_debug("upstream", "connected", "server=%s worker=%zu class=%u",
@@ -257,11 +259,21 @@ static int try_next(struct upconn *c)
 	return 0;
 }
 
+/* The same address once more, with the file descriptor of a connection that nobody uses. */
+static int try_with_room(struct upconn *c, int r)
+{
+	while (r < 0 && why_of_errno(r) == UP_WHY_NO_FDS && upstream_close_one_idle(c->up->env)) {
+		c->tried--;
+		r = try_next(c);
+	}
+	return r;
+}
+
 /* r: why the address before was not it. */
 static void try_others(struct upconn *c, int r)
 {
 	while (r < 0 && worth_another(c, why_of_errno(r)))
-		r = try_next(c);
+		r = try_with_room(c, try_next(c));
 	if (r < 0)
 		upconn_close(c, why_of_errno(r), rw_strerror(r));
 }
@@ -301,12 +313,13 @@ void upconn_rotate(struct upconn *c)
 /* An attempt at once, for somebody or ahead of need. */
 static void connect_anew(struct upconn *c)
 {
-	const struct upstream_opts *o = c->up->opts;
 	upconn_disarm(c);
-	c->backoff_ns = o->backoff_ns;
+	c->backoff_ns = c->up->opts->backoff_ns;
 	c->retry_ns = loop_now(upconn_loop(c));
-	if (o->preconnect || c->nfifo > 0)
+	if (upconn_is_wanted(c))
 		upconn_connect(c);
+	else
+		upconn_plan(c);
 }
 
 /* Nothing is on its way: the socket may go. */

@@ -51,7 +51,7 @@ void upstream_abandon(struct upstream *up)
 	upstream_abandon_private(up);
 }
 
-/* The connection object of a class, made when it is first needed. */
+/* The connection object of a class, made when it is needed. */
 static struct upconn *class_conn(struct upstream *up, uint16_t class_id)
 {
 	CHECK(class_id < UP_CLASSES_MAX);
@@ -110,17 +110,40 @@ static bool queue_full(const struct upstream *up, const struct upconn *c)
 	return c->state != UP_READY || upconn_silent(c, loop_now(up->env->loop));
 }
 
+/* A connection of this class is opened, if it may.  NULL, and why: it may not, or there was none. */
+static struct upconn *open_class(struct upstream *up, uint16_t class_id, enum up_why *ret_why)
+{
+	bool extra = class_id != up->opts->default_class;
+	if (extra && !(upstream_make_place(up) && upstream_make_room(up->env, false))) {
+		node_metric_add(up->m, NM_SHARED_REFUSED, 1);
+		*ret_why = UP_WHY_NO_SHARED;
+		return NULL;
+	}
+	struct upconn *c = class_conn(up, class_id);
+	upconn_connect(c);
+	*ret_why = (enum up_why)c->why;
+	return c->state == UP_CLOSED && c->nfifo == 0 ? NULL : c;
+}
+
+/* Nothing is known against an attempt now, and none is planned for what is in the FIFO. */
+static bool may_attempt(const struct upstream *up, const struct upconn *c)
+{
+	return c == NULL ||
+	       (c->state == UP_CLOSED && c->nfifo == 0 && loop_now(up->env->loop) >= c->retry_ns);
+}
+
 struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why)
 {
 	if (up->where == NULL) {
 		*ret_why = UP_WHY_UNRESOLVED;
 		return NULL;
 	}
-	struct upconn *c = class_conn(up, class_id);
-	/* with something in the FIFO an attempt is planned already */
-	if (c->state == UP_CLOSED && c->nfifo == 0 && loop_now(up->env->loop) >= c->retry_ns)
-		upconn_connect(c);
-	if (c->state == UP_CLOSED && c->nfifo == 0) {
+	struct upconn *c = class_id < up->nshared ? up->shared[class_id] : NULL;
+	if (may_attempt(up, c)) {
+		c = open_class(up, class_id, ret_why);
+		if (c == NULL)
+			return NULL;
+	} else if (c->state == UP_CLOSED && c->nfifo == 0) {
 		*ret_why = (enum up_why)c->why;
 		return NULL;
 	}

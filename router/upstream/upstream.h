@@ -12,12 +12,18 @@
  * version. All requests of a client to a node go through one connection as long as its class
  * stays, so they take effect in order.
  *
+ * One class is the default: that of the pool's own database and RESP2.  It alone is opened ahead of
+ * need, at start and after a loss, and it stays.  The others are extra: opened for a request, closed
+ * when nothing was asked for shared_idle or somebody else needs the place (room.h), and then
+ * forgotten.
+ *
  * States of a connection (upconn_edges in upconn.c):
  *
  *	CLOSED --> CONNECTING --> GREETING --> READY
  *	   ^___________|______________|__________|
  *
- * CLOSED: an attempt is due at retry_ns; requests until then fail at once with the reason of the
+ * CLOSED: an attempt may be made from retry_ns on, and is made by a timer for the default class and
+ * for requests that wait in the FIFO to be sent again; requests until then fail at once with the reason of the
  * last failure, unless some wait in the FIFO to be sent again: then new ones queue up behind those,
  * so that a client's order is kept.  CONNECTING, GREETING: requests queue up, within their
  * deadlines.  READY: they are sent at the end of the turn.
@@ -37,6 +43,7 @@
 #include "router/upstream/login.h"
 #include "router/upstream/part.h"
 #include "router/upstream/retry.h"
+#include "router/upstream/room.h"
 #include "router/upstream/script_seen.h"
 #include "router/upstream/server.h"
 #include "router/wire/resp.h"
@@ -61,6 +68,7 @@ enum up_why {
 	UP_WHY_UNRESOLVED, /* the server's name leads nowhere yet */
 	UP_WHY_NO_FDS,
 	UP_WHY_NO_PRIVATE, /* as many connections are leased as may be */
+	UP_WHY_NO_SHARED,  /* all extra connections are in use */
 	UP_WHY_COUNT
 };
 
@@ -77,6 +85,9 @@ struct upstream_opts {
 	uint64_t resolve_pause_ns; /* between two calls of `attempt` for a server */
 	uint32_t private_per_node; /* leased at a time, by all workers */
 	uint64_t private_idle_ns;  /* an idle one is closed after that */
+	uint16_t default_class;    /* up_class() of the pool's database and RESP2 */
+	uint32_t shared_per_node;  /* extra ones that are shared, by worker */
+	uint64_t shared_idle_ns;   /* an extra one is closed when nothing came on it for so long */
 };
 
 struct upstream_env;
@@ -106,7 +117,11 @@ struct upstream_env {
 	void (*attempt)(struct upstream_env *env, struct server *s);
 	struct rng rng;
 	STAILQ_HEAD(, upconn) dirty; /* have something to send at the end of the turn */
-	SLIST_HEAD(, upconn) dead;   /* private ones, closed: freed at the end of the turn */
+	SLIST_HEAD(, upconn) dead;   /* closed for good: freed at the end of the turn */
+	LIST_HEAD(, upconn) extra;   /* not closed, and not of a default class */
+	struct upstream_room *room;  /* borrowed; NULL: no limit */
+	uint32_t refused_seen;       /* of the room's */
+	uint64_t all_busy_ns;        /* the turn in which none of them was idle */
 };
 
 struct upconn {
@@ -144,9 +159,10 @@ struct upconn {
 	int64_t node_client;             /* private: its CLIENT ID at the node; 0: not known */
 	LIST_ENTRY(upconn) private_link; /* the server's idle or leased ones */
 	SLIST_ENTRY(upconn) dead_link;
+	LIST_ENTRY(upconn) extra_link; /* not CLOSED, and extra */
 	struct event io;
 	struct event timer; /* CONNECTING, GREETING: the connect timeout; CLOSED: the next attempt;
-			       READY: is it stuck? */
+			       READY: is it stuck, is it of use? */
 };
 
 struct upstream {
@@ -159,8 +175,9 @@ struct upstream {
 	const struct upstream_opts *opts; /* borrowed */
 	struct retry_budget *budget;      /* borrowed; the pool's */
 	struct node_login *login;         /* a reference; NULL: nodes ask for none */
-	struct upconn **shared;           /* owned; by class, NULL: never needed */
+	struct upconn **shared;           /* owned; by class, NULL: not needed */
 	uint32_t nshared;
+	uint32_t nextra;          /* shared ones that are open and extra */
 	LIST_HEAD(, upconn) idle; /* private connections: free */
 	LIST_HEAD(, upconn) leased;
 	uint32_t nidle;
@@ -196,7 +213,8 @@ void upstream_preconnect(struct upstream *up, uint16_t class_id);
 /* The slow half of upstream_conn(). */
 struct upconn *upstream_conn_slow(struct upstream *up, uint16_t class_id, enum up_why *ret_why);
 
-/* The connection for a request of this class, or NULL and why there is none. */
+/* The connection for a request of this class, or NULL and why there is none.  Valid until the next
+ * request for a connection, or as long as a part is in its FIFO. */
 static inline struct upconn *upstream_conn(
 	struct upstream *up, uint16_t class_id, enum up_why *ret_why)
 {

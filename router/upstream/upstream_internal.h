@@ -22,6 +22,18 @@ static inline bool upconn_auth_error(const uint8_t *p, size_t n)
 	return n >= 7 && memcmp(p, "-NOAUTH", 7) == 0;
 }
 
+/* Not the one that every server has. */
+static inline bool upconn_is_extra(const struct upconn *c)
+{
+	return c->is_private || c->class_id != c->up->opts->default_class;
+}
+
+/* CLOSED: somebody waits for it, or it is to be there ahead of need. */
+static inline bool upconn_is_wanted(const struct upconn *c)
+{
+	return c->nfifo > 0 || (c->up->opts->preconnect && !upconn_is_extra(c));
+}
+
 /* ---- upconn.c ------------------------------------------------------------------------------ */
 
 struct upconn *upconn_new(struct upstream *up, uint16_t class_id);
@@ -41,6 +53,12 @@ bool upconn_silent(const struct upconn *c, uint64_t now);
 
 /* The only one that changes the state. */
 void upconn_enter(struct upconn *c, enum up_state to);
+
+/* CLOSED: the next attempt is made in time if it is wanted; if not, it is forgotten some day. */
+void upconn_plan(struct upconn *c);
+
+/* READY and shared: it is looked at when nothing may have come for long enough. */
+void upconn_watch_use(struct upconn *c);
 
 /* What the connection's event and timer wait for. */
 void upconn_watch(struct upconn *c, short what);
@@ -66,6 +84,21 @@ void upconn_free_dead(struct upstream_env *env);
 /* The server leads elsewhere: idle ones to where it led go. */
 void upstream_discard_moved(struct upstream *up);
 void upstream_abandon_private(struct upstream *up);
+
+/* ---- room.c -------------------------------------------------------------------------------- */
+
+/* An extra connection may be opened; for that an idle one may have been closed. */
+bool upstream_make_room(struct upstream_env *env, bool for_private) MUST_CHECK;
+/* The same for the shared ones of this server. */
+bool upstream_make_place(struct upstream *up) MUST_CHECK;
+bool upstream_close_one_idle(struct upstream_env *env) MUST_CHECK;
+
+/* A shared one with an empty FIFO: closed and out of its class; freed at the end of the turn. */
+void upconn_retire(struct upconn *c);
+
+/* It is open; it is closed. */
+void upconn_count_extra(struct upconn *c);
+void upconn_uncount_extra(struct upconn *c);
 
 /* ---- upconn_connect.c ---------------------------------------------------------------------- */
 

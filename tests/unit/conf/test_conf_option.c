@@ -120,6 +120,8 @@ static void defaults_are_those_of_the_contract(void **state)
 		{"upstream.stuck_floor", "3s"},
 		{"upstream.private_per_node", "1024"},
 		{"upstream.private_idle", "60s"},
+		{"upstream.shared_per_node", "64"},
+		{"upstream.shared_idle", "60s"},
 		{"upstream.queue", "8192"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(promised); i++)
@@ -285,6 +287,8 @@ static const struct {
 	{"upstream.stuck_floor", "300ms", POOL_FIELD(stuck_floor_ns), 300 * NS_PER_MS},
 	{"upstream.private_per_node", "17", POOL_FIELD(private_per_node), 17},
 	{"upstream.private_idle", "6s", POOL_FIELD(private_idle_ns), 6 * NS_PER_S},
+	{"upstream.shared_per_node", "18", POOL_FIELD(shared_per_node), 18},
+	{"upstream.shared_idle", "7s", POOL_FIELD(shared_idle_ns), 7 * NS_PER_S},
 	{"upstream.queue", "19", POOL_FIELD(queue), 19},
 	{"upstream.resolve", "20s", POOL_FIELD(resolve_ns), 20 * NS_PER_S},
 	{"upstream.resolve_pause", "21ms", POOL_FIELD(resolve_pause_ns), 21 * NS_PER_MS},

@@ -74,7 +74,7 @@ static void connections_follow_threads_and_preconnect(void **state)
 		"--set=upstream.preconnect=false", NULL};
 	char *text = print_args(three_nodes);
 	assert_non_null(
-		strstr(text, "\n    # at start: 3\n    # at most: 3 (threads) x one shared"));
+		strstr(text, "\n    # at start: 3\n    # at most: 3 (threads) x (1 + 64 shared"));
 	free(text);
 	text = print_args(lazy);
 	assert_non_null(strstr(text, "\n    # at start: 0\n    # at most: 2 (threads) x"));

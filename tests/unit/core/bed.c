@@ -55,6 +55,8 @@ struct core *core_new(void)
 				.backoff_ns = 10 * NS_PER_MS,
 				.backoff_max_ns = 10 * NS_PER_MS,
 				.queue = 100000,
+				.shared_per_node = 64,
+				.shared_idle_ns = 60 * NS_PER_S,
 			},
 	};
 	t->pools[1] = t->pools[0];

@@ -40,12 +40,21 @@ static void on_failed(struct part *p, enum up_why why)
 	assert_false(p->flags & PART_DROPPED);
 	assert_false(a->done || a->dropped || a->failed);
 	assert_null(p->conn);
+	if (a->tenant != NULL)
+		assert_int_equal(a->tenant->lost, 0);
 	a->failed = true;
 	a->why = why;
 }
 
+static void on_lost(void *tenant, enum up_why why)
+{
+	struct tenant *t = tenant;
+	t->lost++;
+	t->why = why;
+}
+
 static const struct upstream_ops ops = {
-	.reply = on_reply, .dropped = on_dropped, .failed = on_failed};
+	.reply = on_reply, .dropped = on_dropped, .failed = on_failed, .lost = on_lost};
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
@@ -61,7 +70,9 @@ struct bed *bed_new(void)
 	assert_non_null(b);
 	atomic_store(&log_threshold, LOG_ERROR);
 	assert_int_equal(loop_init(&b->loop), 0);
-	b->env = (struct upstream_env){.loop = &b->loop, .ops = &ops, .worker = 0};
+	b->room.limit = UINT32_MAX;
+	b->env =
+		(struct upstream_env){.loop = &b->loop, .ops = &ops, .worker = 0, .room = &b->room};
 	rng_seed(&b->env.rng, 1);
 	STAILQ_INIT(&b->env.dirty);
 	b->opts = (struct upstream_opts){
@@ -71,6 +82,10 @@ struct bed *bed_new(void)
 		.backoff_max_ns = 100 * NS_PER_MS,
 		.retry_share = 0.2,
 		.queue = 1000,
+		.private_per_node = 8,
+		.private_idle_ns = 60 * NS_PER_S,
+		.shared_per_node = 16,
+		.shared_idle_ns = 60 * NS_PER_S,
 	};
 	b->timeout_ns = 2000 * NS_PER_MS;
 	b->node.fd = -1;
@@ -122,6 +137,10 @@ void bed_free(struct bed *b)
 	assert_true(STAILQ_EMPTY(&b->env.dirty));
 	assert_int_equal(bed_count(b, NM_INFLIGHT), 0);
 	assert_int_equal(bed_count(b, NM_CONNECTIONS), 0);
+	assert_int_equal(bed_count(b, NM_LEASED), 0);
+	assert_int_equal(b->server->leased, 0);
+	assert_int_equal(b->room.used, 0);
+	assert_true(LIST_EMPTY(&b->env.extra) && SLIST_EMPTY(&b->env.dead));
 	server_unref(b->server);
 	node_close(&b->node);
 	if (b->dir[0] != 0) {
@@ -149,14 +168,25 @@ struct pump bed_pump(struct bed *b)
 
 /* ---- parts ------------------------------------------------------------------------------------*/
 
-bool bed_ask_class(
-	struct bed *b, struct ask *a, uint16_t class_id, const void *wire, size_t n, uint8_t flags)
+static void ask_init(struct bed *b, struct ask *a, uint8_t flags)
 {
 	memset(a, 0, sizeof(*a));
 	uint64_t now = loop_now(&b->loop);
 	a->part.born_ns = now;
 	a->part.stuck_ns = now + 3 * b->timeout_ns;
 	a->part.flags = flags;
+}
+
+void bed_ask_on(struct bed *b, struct ask *a, struct upconn *c, const char *wire, uint8_t flags)
+{
+	ask_init(b, a, flags);
+	upconn_send(c, &a->part, wire, strlen(wire));
+}
+
+bool bed_ask_class(
+	struct bed *b, struct ask *a, uint16_t class_id, const void *wire, size_t n, uint8_t flags)
+{
+	ask_init(b, a, flags);
 	struct upconn *c = upstream_conn(b->up, class_id, &a->why);
 	if (c == NULL)
 		return false;

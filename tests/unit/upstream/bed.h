@@ -23,6 +23,14 @@ struct ask {
 	unsigned pieces;
 	uint8_t type;
 	bool done, dropped, failed;
+	const struct tenant *
+		tenant; /* NULL: nobody's; else it had not been told of a loss when the part failed */
+	enum up_why why;
+};
+
+/* Who leases a private connection, and what he was told. */
+struct tenant {
+	unsigned lost;
 	enum up_why why;
 };
 
@@ -30,6 +38,7 @@ struct bed {
 	struct loop loop;
 	struct upstream_env env;
 	struct upstream_opts opts;
+	struct upstream_room room; /* no limit, unless the test sets one */
 	struct retry_budget budget;
 	struct server *server; /* a reference */
 	struct upstream *up;   /* NULL after bed_stop() */
@@ -61,6 +70,9 @@ void bed_turn(void *bed);
 bool bed_ask_class(
 	struct bed *b, struct ask *a, uint16_t class_id, const void *wire, size_t n, uint8_t flags);
 bool bed_ask(struct bed *b, struct ask *a, const char *wire, uint8_t flags);
+
+/* Asks on a connection that was leased. */
+void bed_ask_on(struct bed *b, struct ask *a, struct upconn *c, const char *wire, uint8_t flags);
 
 /* As the owner of a part does when its deadline has passed. */
 void ask_drop(struct ask *a);
