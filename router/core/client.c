@@ -15,6 +15,7 @@
 #include "router/core/client_show.h"
 #include "router/core/dispatch.h"
 #include "router/core/errors.h"
+#include "router/core/memory.h"
 #include "router/core/origin.h"
 #include "router/core/stats.h"
 #include "router/core/stream.h"
@@ -100,17 +101,6 @@ static void mark_resuming(struct client *c)
 
 /* ---- heard of, or not ---------------------------------------------------------------------------- */
 
-static void not_inside(struct client *c)
-{
-	struct worker *w = c->worker;
-	if (c->starved)
-		w->starved--;
-	c->starved = false;
-	if (c->is_inside)
-		TAILQ_REMOVE(&w->inside, c, inside);
-	c->is_inside = false;
-}
-
 /* What it sent last waits for those before to be answered. */
 static bool held_back(const struct client *c)
 {
@@ -125,20 +115,10 @@ static bool may_read(const struct client *c)
 	return !c->last_read && !c->starved && !c->on_hold && c->doom == NULL && !held_back(c);
 }
 
-/* It keeps an unfinished request. */
 static void note_inside(struct client *c)
 {
-	struct worker *w = c->worker;
-	bool kept = c->in != NULL && chunk_len(c->in) >= LARGE_REQUEST;
-	if (LIKELY(!kept && !c->streaming) || c->on_hold || held_back(c))
-		return;
-	if (!c->is_inside)
-		TAILQ_INSERT_TAIL(&w->inside, c, inside);
-	c->is_inside = true;
-	if (kept && w->memory != MEMORY_OK && !c->starved) {
-		c->starved = true;
-		w->starved++;
-	}
+	if (UNLIKELY(c->in != NULL || c->is_inside || c->streaming))
+		memory_note(c, !c->on_hold && !held_back(c));
 }
 
 /* A blocked client is not served, but listened to, up to some bytes: so its end is noticed. */
@@ -147,7 +127,7 @@ static bool listens(const struct client *c)
 	if (may_read(c))
 		return true;
 	return c->is_blocked && !c->last_read && c->doom == NULL &&
-	       (c->in == NULL || chunk_len(c->in) < LARGE);
+	       (c->in == NULL || chunk_len(c->in) < LARGE_REQUEST);
 }
 
 static void heard_of(struct client *c)
@@ -158,18 +138,6 @@ static void heard_of(struct client *c)
 		return;
 	TAILQ_REMOVE(&w->clients, c, all);
 	TAILQ_INSERT_TAIL(&w->clients, c, all);
-}
-
-void clients_feed(struct worker *w)
-{
-	struct client *c;
-	TAILQ_FOREACH (c, &w->inside, inside) {
-		if (!c->starved)
-			continue;
-		c->starved = false;
-		w->starved--;
-		mark_resuming(c);
-	}
 }
 
 const char *client_events(const struct client *c)
@@ -192,7 +160,7 @@ static void close_idle(struct worker *w, uint64_t now)
 	struct client *c;
 	uint64_t limit = w->opts.limits->idle_timeout_ns;
 	while (limit != 0 && (c = TAILQ_FIRST(&w->clients)) != NULL && now - c->read_ns >= limit) {
-		if (c->outstanding > 0 || sendq_held(&c->out) > 0 || c->on_hold) {
+		if (c->outstanding > 0 || sendq_held(&c->out) > 0 || c->on_hold || c->starved) {
 			heard_of(c); /* it waits for us, not we for it */
 			continue;
 		}
@@ -255,8 +223,9 @@ void clients_sweep(struct worker *w, uint64_t now)
 		close_gone(w);
 	for (c = TAILQ_FIRST(&w->inside); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, inside);
-		if (c->stream_paused || now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
-			continue;
+		if (c->stream_paused || c->starved ||
+			now - c->read_ns < c->pool->opts->timeout_ns[DEADLINE_SLOW])
+			continue; /* who is not listened to is not silent */
 		metric_add(w->m, M_CLIENTS_CLOSED_SILENT, 1);
 		client_close(c, "silent inside a request");
 	}
@@ -283,7 +252,7 @@ void client_close(struct client *c, const char *why)
 	chunk_give(bufs(c), c->in);
 	c->in = NULL;
 	c->held = 0;
-	not_inside(c);
+	memory_leave(c);
 	TAILQ_REMOVE(&w->clients, c, all);
 	if (c->is_resuming)
 		STAILQ_REMOVE(&w->resuming, c, client, resume_link);
@@ -513,13 +482,13 @@ static void isolate(struct client *c, struct input *in, size_t len)
 	in->n = rest;
 }
 
-static void refuse_for_memory(const struct call *call)
+static void refuse_for_memory(struct client *c)
 {
 	static const char line[] = "-OVERLOADED memory limit\r\n";
-	metric_add(call->client->worker->m, M_ERRORS_OVERLOADED, 1);
-	gate_next(call->client);
-	tx_spoil(call->client);
-	client_answer(call->client, NULL, line, sizeof(line) - 1);
+	metric_add(c->worker->m, M_ERRORS_OVERLOADED, 1);
+	gate_next(c);
+	tx_spoil(c);
+	client_answer(c, NULL, line, sizeof(line) - 1);
 }
 
 /* The request is at the front of the input again. */
@@ -560,7 +529,7 @@ static bool serve(struct client *c, struct input *in, size_t len)
 		in->n -= len;
 	}
 	if (UNLIKELY(w->memory == MEMORY_OUT))
-		refuse_for_memory(&call);
+		refuse_for_memory(c);
 	else
 		dispatch(&call);
 	if (UNLIKELY(call.again)) {
@@ -613,12 +582,38 @@ static void try_stream(struct client *c, struct input *in)
 	in->n -= n;
 }
 
+/* More of a request that was given up for want of memory.  False: as take_request(). */
+static bool throw_away(struct client *c, struct input *in)
+{
+	struct worker *w = c->worker;
+	enum resp_status st = resp_request_scan(&c->scan, in->at, in->n, &w->args);
+	size_t used = c->scan.pos;
+	in->at += used;
+	in->n -= used;
+	c->scan.pos = 0;
+	c->discarded += used;
+	if (st == RESP_BAD || c->discarded > size_limit(w)) {
+		protocol_error(
+			c, st == RESP_BAD ? c->scan.error : "Protocol error: too big request");
+		return false;
+	}
+	if (st == RESP_MORE)
+		return false;
+	c->discarding = false;
+	resp_request_reset(&c->scan);
+	metric_add(w->m, M_REQUESTS, 1);
+	refuse_for_memory(c);
+	return in->n > 0;
+}
+
 /* One request, when it is whole.  False: no more can be done with these bytes now. */
 static bool take_request(struct client *c, struct input *in)
 {
 	struct worker *w = c->worker;
 	if (UNLIKELY(c->streaming))
 		return take_piece(c, in);
+	if (UNLIKELY(c->discarding))
+		return throw_away(c, in);
 	if (c->outstanding == 0)
 		c->barrier = false;
 	enum resp_status st = resp_request_scan(&c->scan, in->at, in->n, &w->args);
@@ -642,8 +637,10 @@ static bool take_request(struct client *c, struct input *in)
 	if (w->args.n > 0) {
 		if (UNLIKELY(!serve(c, in, len)))
 			return look_again(c);
-		if (len >= LARGE)
+		if (len >= LARGE_REQUEST) {
 			resp_args_trim(&w->args);
+			memory_leave(c);
+		}
 	} else {
 		gate_next(c);
 		in->at += len;
@@ -660,13 +657,14 @@ static void keep_rest(struct client *c, struct input *in)
 		chunk_give(bufs(c), in->chunk);
 		return;
 	}
-	if (in->chunk != NULL) {
+	if (in->chunk != NULL && (in->n >= LARGE_REQUEST || in->chunk->cap < LARGE)) {
 		in->chunk->start = (uint32_t)(in->at - in->chunk->data);
 		in->chunk->end = in->chunk->start + (uint32_t)in->n;
 		c->in = in->chunk;
 		return;
 	}
 	c->in = chunk_append(bufs(c), NULL, in->at, in->n);
+	chunk_give(bufs(c), in->chunk);
 }
 
 static void client_take(struct client *c, struct input *in)
@@ -688,7 +686,6 @@ static void piece_input(struct client *c, struct input *in, size_t *ret_room)
 	in->n = chunk_len(in->chunk);
 	*ret_room = STREAM_READ;
 	c->in = NULL;
-	not_inside(c);
 }
 
 /* Where the next bytes go: behind a large unfinished request, or into scratch behind a copy of a
@@ -704,17 +701,13 @@ static struct input next_input(struct client *c, size_t *ret_room)
 	}
 	if (c->in == NULL)
 		return in;
-	not_inside(c);
 	size_t len = chunk_len(c->in);
-	size_t need = resp_request_need(&c->scan);
-	if (len >= LARGE / 2 && len + need >= LARGE) {
-		/* memory follows what has come, not what is announced */
-		size_t room = need < LARGE ? LARGE : need;
-		size_t most = 4 * len;
-		c->in = chunk_grow(&l->pool, c->in, room < most ? room : most);
+	if (len >= LARGE_REQUEST) {
+		size_t need = resp_request_need(&c->scan);
+		size_t most = need < LARGE ? LARGE : need;
 		in.chunk = c->in;
 		in.at = chunk_bytes(c->in);
-		*ret_room = room < chunk_room(c->in) ? room : chunk_room(c->in);
+		*ret_room = most < chunk_room(c->in) ? most : chunk_room(c->in);
 	} else {
 		memcpy(l->scratch, chunk_bytes(c->in), len);
 		chunk_give(&l->pool, c->in);
@@ -725,8 +718,11 @@ static struct input next_input(struct client *c, size_t *ret_room)
 	return in;
 }
 
-static void end_of_input(struct client *c)
+void client_input_ended(struct client *c)
 {
+	chunk_give(bufs(c), c->in);
+	c->in = NULL;
+	memory_leave(c);
 	if ((c->outstanding == 0 && sendq_held(&c->out) == 0) || c->is_blocked || c->streaming)
 		client_close(c, "closed by the client");
 	else
@@ -744,9 +740,19 @@ static bool skip_preface(struct client *c, struct input *in)
 	return true;
 }
 
+static bool may_grow(struct client *c)
+{
+	if (memory_make_room(c))
+		return true;
+	watch(c, (short)(c->watching & ~EV_READ));
+	return false;
+}
+
 static void on_readable(struct client *c)
 {
 	size_t room;
+	if (UNLIKELY(c->in != NULL || c->streaming) && !may_grow(c))
+		return;
 	struct input in = next_input(c, &room);
 	ssize_t n = recv(c->fd, in.at + in.n, room, 0);
 	if (n <= 0) {
@@ -754,7 +760,7 @@ static void on_readable(struct client *c)
 		keep_rest(c, &in);
 		note_inside(c);
 		if (n == 0)
-			end_of_input(c);
+			client_input_ended(c);
 		else if (err != EAGAIN && err != EINTR)
 			client_close(c, rw_strerror(-err));
 		return;
@@ -777,7 +783,6 @@ void client_resume(struct client *c)
 	watch(c, (short)(c->watching | EV_READ));
 	if (c->in == NULL)
 		return;
-	not_inside(c);
 	struct input in = {.at = chunk_bytes(c->in), .n = chunk_len(c->in), .chunk = c->in};
 	c->in = NULL;
 	client_take(c, &in);

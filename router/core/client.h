@@ -10,10 +10,9 @@
  * into `in`, and the chunk itself goes on to the node, so that its bytes are copied by the
  * kernel alone.
  *
- * Reading stops while `pipeline` requests are outstanding, while memory is short and the client is
- * inside a large request, while a barrier stands (requests
- * before it must be answered before any after it may use another connection), and after the last
- * request of a closing client.
+ * Reading stops while `pipeline` requests are outstanding, while a large request may not grow for want
+ * of memory (memory.h), while a barrier stands (requests before it must be answered before any after it
+ * may use another connection), and after the last request of a closing client.
  *
  * Writing.  Replies gather in `out`, which is written once at the end of the turn.
  *
@@ -53,10 +52,11 @@ struct client {
 	uint32_t magic;
 	int fd;
 	uint64_t id;
-	struct worker *worker;      /* borrowed */
-	struct worker_pool *pool;   /* borrowed */
-	TAILQ_ENTRY(client) all;    /* in the order in which they were last heard of */
-	TAILQ_ENTRY(client) inside; /* those inside a large request, in the same order */
+	struct worker *worker;    /* borrowed */
+	struct worker_pool *pool; /* borrowed */
+	TAILQ_ENTRY(client) all;  /* in the order in which they were last heard of */
+	TAILQ_ENTRY(client)
+	inside; /* those inside a large request, in the order of their beginnings */
 	STAILQ_ENTRY(client) dirty_link;
 	STAILQ_ENTRY(client) resume_link; /* later: the graveyard */
 	struct request_queue queue;
@@ -77,8 +77,9 @@ struct client {
 	bool last_read : 1; /* nothing more is read: QUIT, protocol error, end of input */
 	bool dead : 1;      /* in the graveyard */
 	bool is_inside : 1;
-	bool starved : 1; /* not read, for want of memory */
-	bool on_hold : 1; /* not read: its next request waits for the end of a pause */
+	bool starved : 1;    /* not read, for want of memory: memory.h */
+	bool discarding : 1; /* inside a request that was given up for want of memory */
+	bool on_hold : 1;    /* not read: its next request waits for the end of a pause */
 	bool logged_in : 1;
 	bool is_blocked : 1;    /* `attended` waits at a node until something happens there */
 	bool streaming : 1;     /* inside a request that goes on as it comes: stream.h */
@@ -100,7 +101,9 @@ struct client {
 	const struct user *user; /* the pool's present set's; never NULL */
 	const struct cmd *last_cmd; /* NULL: none, or unknown */
 	uint64_t since_ns;
-	uint64_t read_ns; /* last heard of */
+	uint64_t read_ns;    /* last heard of */
+	uint64_t starved_ns; /* since */
+	uint64_t discarded;  /* bytes of that request so far */
 	struct event io;
 	struct resp_request scan;
 };
@@ -141,9 +144,6 @@ void client_account(struct client *c, size_t added_to_held, uint64_t reply_bytes
 /* Idle ones, and those that fell silent inside a large request, are closed. */
 void clients_sweep(struct worker *w, uint64_t now);
 
-/* There is memory again for those that were not read. */
-void clients_feed(struct worker *w);
-
 /* What the loop watches for: "r", "w", "rw" or "". */
 const char *client_events(const struct client *c);
 
@@ -152,6 +152,9 @@ void client_block(struct client *c, struct request *r);
 
 /* Something that it waited for has happened: what is here is looked at at the end of the turn. */
 void client_look_again(struct client *c);
+
+/* Nothing more comes of the request that it is inside. */
+void client_input_ended(struct client *c);
 
 /* `attended` is answered, or given up. */
 void client_attend(struct client *c);

@@ -51,7 +51,6 @@ struct mail {
 	bool behind_proxy;
 };
 
-static void arm_sweep(struct worker *w);
 static void worker_adopt(struct worker *w, struct worker_pool *p, struct fleet *f);
 
 static void start_drain(struct worker *w)
@@ -108,7 +107,7 @@ static void open_mail(struct letter *l)
 		break;
 	case MAIL_LIMITS:
 		w->limits = m->limits;
-		arm_sweep(w);
+		worker_arm_sweep(w);
 		break;
 	case MAIL_MOVE:
 		take_move(w, m);
@@ -352,41 +351,10 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 		gate_unpause(p);
 }
 
-/* ---- memory and silence ------------------------------------------------------------------------ */
-
-/* Bytes that this worker holds for its peers. */
-static uint64_t memory_used(const struct worker *w)
-{
-	return w->loop.pool.used + (uint64_t)w->request_slab.live * sizeof(struct request);
-}
-
-static uint64_t memory_of_all(const struct worker *w)
-{
-	const struct router_facts *f = w->opts.facts;
-	return metric_sum(f->blocks, f->nblocks, M_BUFFER_BYTES);
-}
-
-static void look_at_memory(struct worker *w)
-{
-	uint64_t limit = w->opts.limits->memory;
-	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], memory_used(w), memory_order_relaxed);
-	uint64_t used = memory_of_all(w);
-	enum memory_state now = used >= limit            ? MEMORY_OUT
-				: used >= limit / 10 * 9 ? MEMORY_SHORT
-							 : MEMORY_OK;
-	if (UNLIKELY(now != w->memory))
-		log_warn("memory", "buffers", "worker=%zu bytes=%llu limit=%llu state=%s",
-			w->opts.index, (unsigned long long)used, (unsigned long long)limit,
-			now == MEMORY_OK      ? "ok"
-			: now == MEMORY_SHORT ? "short"
-					      : "out");
-	w->memory = now;
-	if (UNLIKELY(w->starved > 0 && now == MEMORY_OK))
-		clients_feed(w);
-}
+/* ---- silence ------------------------------------------------------------------------ */
 
 /* Often enough that nobody waits a quarter longer than the limit says. */
-static void arm_sweep(struct worker *w)
+void worker_arm_sweep(struct worker *w)
 {
 	uint64_t every = w->opts.pools[0].timeout_ns[DEADLINE_SLOW];
 	uint64_t idle = w->opts.limits->idle_timeout_ns;
@@ -410,7 +378,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	clients_sweep(w, loop_now(&w->loop));
 	upstream_give_way(&w->upstream);
 	streams_sweep(w, loop_now(&w->loop));
-	arm_sweep(w);
+	memory_sweep(w, loop_now(&w->loop));
+	worker_arm_sweep(w);
 }
 
 /* ---- the turn ------------------------------------------------------------------------------ */
@@ -454,7 +423,7 @@ static void bury(struct worker *w)
 /* Everything that callbacks left to be done; nothing may be left when the loop waits again. */
 static void worker_settle(struct worker *w)
 {
-	look_at_memory(w);
+	memory_look(w);
 	do {
 		resume_clients(w);
 		upstream_flush_all(&w->upstream);
@@ -521,7 +490,7 @@ static void events_init(struct worker *w)
 	CHECK(event_add(&w->inbox_event, NULL) == 0);
 	CHECK(evtimer_assign(&w->due_timer, w->loop.base, on_due, w) == 0);
 	CHECK(evtimer_assign(&w->sweep_timer, w->loop.base, on_sweep, w) == 0);
-	arm_sweep(w);
+	worker_arm_sweep(w);
 }
 
 int worker_new(struct worker **ret, const struct worker_opts *opts)

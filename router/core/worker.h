@@ -21,6 +21,7 @@
 #include "router/core/client.h"
 #include "router/core/errand.h"
 #include "router/core/gate.h"
+#include "router/core/memory.h"
 #include "router/core/request.h"
 #include "router/core/view.h"
 #include "router/io/loop.h"
@@ -48,15 +49,6 @@ struct worker_limits {
 	uint64_t memory;          /* bytes of all workers' buffers */
 	uint64_t idle_timeout_ns; /* 0: never */
 	uint64_t proxy_header_ns; /* to the end of a load balancer's header */
-};
-
-/* Requests from this size on are large: their clients wait first when memory is short. */
-#define LARGE_REQUEST (16u * 1024)
-
-enum memory_state {
-	MEMORY_OK,
-	MEMORY_SHORT, /* clients inside a large request are not read */
-	MEMORY_OUT,   /* requests are read and refused */
 };
 
 /* A worker's side of a pool. */
@@ -178,6 +170,8 @@ void worker_stop(struct worker *w);
 
 /* Within the worker: arms the deadline timer for a request that has just been given one. */
 void worker_arm_deadline(struct worker *w, uint64_t due_ns);
+/* The sweep comes soon: somebody is starved. */
+void worker_arm_sweep(struct worker *w);
 /* The pool's pause is to end at its time. */
 void worker_arm_pause(struct worker_pool *p);
 /* The last request of a view that is no longer current is gone. */

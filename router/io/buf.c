@@ -101,6 +101,28 @@ void chunk_give(struct bufpool *p, struct chunk *c)
 	SLAB_POISON(c->data, c->cap);
 }
 
+/* Room for exactly `want` bytes.  A block that malloc made is enlarged where it lies if possible, so
+ * that a large one is not there twice, not even for a moment. */
+static struct chunk *chunk_resize(struct bufpool *p, struct chunk *c, size_t want)
+{
+	size_t len = chunk_len(c);
+	if (c->size_class == CHUNK_CLASSES && want + sizeof(*c) > class_size[CHUNK_CLASSES - 1]) {
+		memmove(c->data, chunk_bytes(c), len);
+		p->used += want - c->cap;
+		c = realloc(c, want + sizeof(*c));
+		CHECK(c != NULL);
+		c->cap = (uint32_t)want;
+		c->start = 0;
+		c->end = (uint32_t)len;
+		return c;
+	}
+	struct chunk *bigger = chunk_take(p, want);
+	memcpy(bigger->data, chunk_bytes(c), len);
+	bigger->end = (uint32_t)len;
+	chunk_give(p, c);
+	return bigger;
+}
+
 struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more)
 {
 	if (c == NULL)
@@ -112,11 +134,15 @@ struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more)
 	size_t want = len + more;
 	if (want < 2 * len)
 		want = 2 * len < CHUNK_MAX ? 2 * len : CHUNK_MAX;
-	struct chunk *bigger = chunk_take(p, want);
-	memcpy(bigger->data, chunk_bytes(c), len);
-	bigger->end = (uint32_t)len;
-	chunk_give(p, c);
-	return bigger;
+	return chunk_resize(p, c, want);
+}
+
+struct chunk *chunk_extend(struct bufpool *p, struct chunk *c, size_t more)
+{
+	if (chunk_room(c) >= more)
+		return c;
+	CHECK(fits(chunk_len(c), more, CHUNK_MAX));
+	return chunk_resize(p, c, chunk_len(c) + more);
 }
 
 struct chunk *chunk_append(struct bufpool *p, struct chunk *c, const void *bytes, size_t n)

@@ -85,6 +85,9 @@ static inline uint8_t *chunk_bytes(struct chunk *c)
  */
 struct chunk *chunk_grow(struct bufpool *p, struct chunk *c, size_t more);
 
+/* The same for room that was accounted for: no more than was asked for, if no pooled size serves. */
+struct chunk *chunk_extend(struct bufpool *p, struct chunk *c, size_t more);
+
 /* c's bytes followed by these.  c may be NULL; the result replaces c. */
 struct chunk *chunk_append(struct bufpool *p, struct chunk *c, const void *bytes, size_t n);
 

@@ -22,6 +22,7 @@ X(M_REQUESTS_PENDING, METRIC_GAUGE, "requests_pending", "Requests read and not y
 X(M_ERRORS_UNAVAILABLE, METRIC_COUNTER, "errors_unavailable_total", "Requests answered -UNAVAILABLE.")
 X(M_ERRORS_TIMEOUT, METRIC_COUNTER, "errors_timeout_total", "Requests that ran out of time, counted in errors_unavailable_total too.")
 X(M_ERRORS_OVERLOADED, METRIC_COUNTER, "errors_overloaded_total", "Requests answered -OVERLOADED.")
+X(M_REQUESTS_GIVEN_UP, METRIC_COUNTER, "requests_given_up_total", "Unfinished requests whose bytes were given up for want of memory; the rest is read and thrown away, the answer is -OVERLOADED.")
 X(M_ERRORS_CROSSSLOT, METRIC_COUNTER, "errors_crossslot_total", "Requests answered -CROSSSLOT.")
 X(M_ERRORS_CLIENT, METRIC_COUNTER, "errors_client_total", "Requests that the router found wrong itself: unknown command, wrong arity, not served.")
 X(M_UNTAGGED_MULTIKEY, METRIC_COUNTER, "untagged_multikey_total", "Multi-key commands without a hash tag that happened to have one owner.")

@@ -85,8 +85,10 @@ struct resp_request {
  * is nothing (an empty line, "*0", "*-1") is DONE with args->n == 0 and split_done set.
  *
  * RESP_MORE leaves in `args` the arguments that are complete so far if the call began at the first
- * byte (st->pos was 0); otherwise `args` is not touched.  The caller sets *st to all zero before
- * the next request (resp_request_reset()).
+ * byte (st->pos was 0); otherwise `args` is not touched.  Once st->multibulk, what lies before
+ * st->pos is not looked at again: who does not need it may give it away and set st->pos to 0 (a CR
+ * before an LF may then go with it: the request counts as loose).  The caller sets *st to all zero
+ * before the next request (resp_request_reset()).
  */
 enum resp_status resp_request_scan(
 	struct resp_request *st, const uint8_t *buf, size_t len, struct resp_args *args) MUST_CHECK;

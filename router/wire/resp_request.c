@@ -203,7 +203,8 @@ static RESP_APART enum resp_status take_bulk(
 		return RESP_MORE;
 	}
 	st->pos += left;
-	if (!resp_at_crlf(buf + st->pos - 2))
+	/* the CR may be among the bytes that were given away */
+	if (st->pos < 2 || !resp_at_crlf(buf + st->pos - 2))
 		st->loose = true;
 	if (args != NULL)
 		resp_args_push(args, buf + st->pos - left, left - 2);

@@ -200,6 +200,41 @@ static void growing_moves_the_bytes_and_at_least_doubles(void **state)
 	chunk_give(&pool, c);
 }
 
+static void extending_takes_no_more_than_was_asked_for(void **state)
+{
+	static const struct {
+		size_t cap, start, len, more;
+		size_t then; /* cap */
+	} rows[] = {
+		{100000, 0, 100000, 1, 100001},
+		{100000, 10, 99990, 1, 99991}, /* what is spent makes room */
+		{100000, 0, 100000, 4000000, 4100000},
+		{100000, 99000, 1000, 99001, 100001},
+		{100000, 0, 50000, 50000, 100000}, /* the same one */
+		{100000, 99900, 100, 1000, 2048 - HEADER},
+		{65792 - HEADER, 0, 65000, 65000, 130000},
+		{512 - HEADER, 0, 400, 1000, 2048 - HEADER},
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct chunk *c = chunk_take(&pool, rows[i].cap);
+		for (size_t k = 0; k < rows[i].cap; k++)
+			c->data[k] = (uint8_t)(k % 251);
+		c->start = (uint32_t)rows[i].start;
+		c->end = c->start + (uint32_t)rows[i].len;
+		c = chunk_extend(&pool, c, rows[i].more);
+		assert_int_equal(c->cap, rows[i].then);
+		assert_int_equal(pool.used, c->cap + HEADER);
+		assert_int_equal(chunk_len(c), rows[i].len);
+		assert_true(chunk_room(c) >= rows[i].more);
+		for (size_t k = 0; k < rows[i].len; k++)
+			assert_int_equal(chunk_bytes(c)[k], (rows[i].start + k) % 251);
+		memset(c->data + c->end, 0xaa, chunk_room(c));
+		chunk_give(&pool, c);
+		assert_int_equal(pool.used, 0);
+	}
+}
+
 static void growing_nothing_takes_a_chunk(void **state)
 {
 	(void)state;
@@ -402,6 +437,7 @@ int main(void)
 		T(a_chunk_that_is_still_out_at_the_end_is_a_bug),
 		T(growing_keeps_the_chunk_that_has_the_room),
 		T(growing_moves_the_bytes_and_at_least_doubles),
+		T(extending_takes_no_more_than_was_asked_for),
 		T(growing_nothing_takes_a_chunk),
 		T(appending_in_small_pieces_copies_each_byte_a_few_times_only),
 		T(an_empty_chain_holds_no_chunk),

@@ -3,6 +3,8 @@
 #include "tests/support/test.h"
 
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "router/wire/resp_write.h"
 #include "tests/unit/wire/resp_feed.h"
@@ -466,6 +468,46 @@ static void arguments_come_with_the_scan_only_when_it_saw_all_of_them(void **sta
 	}
 }
 
+/* in[0 .. end) in pieces, of which nothing is kept that was scanned; each in memory of just its size. */
+static enum resp_status scan_giving_away(struct span in, size_t piece, size_t *ret_end)
+{
+	struct resp_request st = {0};
+	struct resp_args args = {0};
+	enum resp_status r = RESP_MORE;
+	size_t from = 0, end = 0;
+	while (r == RESP_MORE && end < in.len) {
+		end = end + piece < in.len ? end + piece : in.len;
+		uint8_t *copy = malloc(end - from);
+		assert_non_null(copy);
+		memcpy(copy, in.ptr + from, end - from);
+		r = resp_request_scan(&st, copy, end - from, &args);
+		free(copy);
+		if (st.multibulk) {
+			from += st.pos;
+			st.pos = 0;
+		}
+	}
+	*ret_end = from;
+	resp_args_fini(&args);
+	return r;
+}
+
+static void what_was_scanned_may_be_given_away(void **state)
+{
+	static const struct span rows[] = {
+		SPAN("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\n\r\n$1\r\r\n"),
+		SPAN("*4\r\n$0\r\n\r\n$0\r\n\r\n$12\r\n*1\r\n$0\r\n\r\nxx\r\n$1\rxyzz"),
+	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (size_t piece = 1; piece <= rows[i].len; piece++) {
+			size_t end;
+			assert_int_equal(scan_giving_away(rows[i], piece, &end), RESP_DONE);
+			assert_int_equal(end, rows[i].len);
+		}
+	}
+}
+
 static void trimming_keeps_a_working_size(void **state)
 {
 	struct resp_args args = {0};
@@ -502,6 +544,7 @@ int main(void)
 		cmocka_unit_test(a_million_arguments_take_linear_time),
 		cmocka_unit_test(the_first_call_leaves_the_complete_arguments),
 		cmocka_unit_test(arguments_come_with_the_scan_only_when_it_saw_all_of_them),
+		cmocka_unit_test(what_was_scanned_may_be_given_away),
 		cmocka_unit_test(trimming_keeps_a_working_size),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
