@@ -47,7 +47,7 @@ static void not_served(struct call *call)
 
 /* The request's bytes into the connection: as they came, by handing the chunk over, or written
  * anew. */
-void dispatch_send(struct call *call, struct upconn *conn, struct part *p)
+static inline void send_call(struct call *call, struct upconn *conn, struct part *p)
 {
 	if (UNLIKELY(!call->verbatim)) {
 		size_t n = resp_request_size(call->args, call->n);
@@ -59,6 +59,11 @@ void dispatch_send(struct call *call, struct upconn *conn, struct part *p)
 	} else {
 		upconn_send(conn, p, call->bytes, call->len);
 	}
+}
+
+void dispatch_send(struct call *call, struct upconn *conn, struct part *p)
+{
+	send_call(call, conn, p);
 }
 
 /* A request of one part; its bytes are sent by `send`.  Inlined where that is known. */
@@ -82,7 +87,7 @@ static inline void forward(struct call *call, uint32_t node, enum deadline_class
 
 void forward_one(struct call *call, uint32_t node)
 {
-	forward(call, node, DEADLINE_REQUEST, dispatch_send);
+	forward(call, node, DEADLINE_REQUEST, send_call);
 }
 
 void forward_slow(struct call *call, uint32_t node,

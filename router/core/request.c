@@ -54,7 +54,8 @@ static inline void part_init(
 	p->tries = 0;
 }
 
-static struct request *blank(struct worker_pool *pool, const struct cmd *cmd)
+/* Inlined: each request passes through it. */
+static inline struct request *blank(struct worker_pool *pool, const struct cmd *cmd)
 {
 	struct worker *w = pool->worker;
 	struct request *r = slab_take(&w->request_slab);

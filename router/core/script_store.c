@@ -103,10 +103,11 @@ static uint64_t cost_of(size_t len)
 	return (uint64_t)len + SCRIPT_OVERHEAD;
 }
 
+/* NOLINTBEGIN(readability-function-size,clang-analyzer-core.NullDereference): what uthash expands to */
+
 static struct script *find_used(struct script_store *s, struct script_key k)
 {
 	struct script *e = NULL;
-	/* what uthash expands to: NOLINTNEXTLINE(readability-function-size,clang-analyzer-*) */
 	HASH_FIND(hh, s->by_key, &k, sizeof(k), e);
 	if (e == NULL)
 		return NULL;
@@ -117,7 +118,6 @@ static struct script *find_used(struct script_store *s, struct script_key k)
 
 static void insert(struct script_store *s, struct script *e)
 {
-	/* NOLINTNEXTLINE(readability-function-size,clang-analyzer-*) */
 	HASH_ADD(hh, s->by_key, key, sizeof(e->key), e);
 	TAILQ_INSERT_HEAD(&s->used, e, used);
 	s->bytes += cost_of(e->body->len);
@@ -125,12 +125,13 @@ static void insert(struct script_store *s, struct script *e)
 
 static void take_out(struct script_store *s, struct script *e, struct script_list *gone)
 {
-	/* NOLINTNEXTLINE(readability-function-size,clang-analyzer-*) */
 	HASH_DEL(s->by_key, e);
 	TAILQ_REMOVE(&s->used, e, used);
 	s->bytes -= cost_of(e->body->len);
 	TAILQ_INSERT_TAIL(gone, e, used);
 }
+
+/* NOLINTEND(readability-function-size,clang-analyzer-core.NullDereference) */
 
 static uint32_t make_room(struct script_store *s, struct script_list *gone)
 {
