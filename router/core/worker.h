@@ -35,7 +35,7 @@ struct pool_opts {
 	const char *name;
 	uint32_t database;
 	bool tagged_multikey; /* untagged multi-key commands are refused even on one owner */
-	uint64_t timeout_ns[DEADLINE_COUNT];
+	uint64_t timeout_ns[DEADLINE_COUNT + 1]; /* of DEADLINE_NONE: 0 */
 	uint64_t stuck_floor_ns;
 	struct upstream_opts upstream;
 };
