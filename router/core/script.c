@@ -232,9 +232,7 @@ bool script_ahead(struct call *call, uint32_t node)
 	uint8_t sha[SHA1_SIZE];
 	bool asked = c->script_asked;
 	c->script_asked = false;
-	/* a large request has been taken out of the client's buffer: it can't be looked at again */
-	if (asked || !is_evalsha(call->cmd) || store == NULL || call->chunk != NULL ||
-		!sha1_of_hex(call->args[1], sha))
+	if (asked || !is_evalsha(call->cmd) || store == NULL || !sha1_of_hex(call->args[1], sha))
 		return false;
 	struct script_sight *seen = script_seen_find(
 		&c->pool->view->up[node]->scripts, script_store_generation(store), sha);
@@ -248,6 +246,29 @@ bool script_ahead(struct call *call, uint32_t node)
 	load_ahead(call, node, sha, b);
 	script_body_unref(b);
 	return true;
+}
+
+static void bring_script(struct client *c, uint32_t node, struct upconn *conn, struct span hex)
+{
+	struct script_store *store = c->worker->opts.scripts;
+	uint8_t sha[SHA1_SIZE];
+	if (store == NULL || !sha1_of_hex(hex, sha))
+		return;
+	struct script_body *b = script_store_get(store, c->pool->index, sha);
+	if (b != NULL)
+		send_load(c, node, conn, b);
+	script_body_unref(b);
+}
+
+void script_bring_along(struct client *c, uint32_t node, struct upconn *conn, struct span request)
+{
+	struct resp_args args; /* the worker's are in use */
+	resp_args_init(&args);
+	resp_request_split(request.ptr, request.len, &args);
+	const struct cmd *cmd = cmd_find(args.v, args.n);
+	if (cmd != NULL && is_evalsha(cmd))
+		bring_script(c, node, conn, args.v[1]);
+	resp_args_fini(&args);
 }
 
 /* ---- routing ------------------------------------------------------------------------------- */

@@ -25,8 +25,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 struct call;
+struct client;
 struct request;
+struct upconn;
 struct script_memo; /* a worker's: bodies that it has put into the store lately */
 
 /* Serves EVAL, EVALSHA, FCALL and their kin. */
@@ -40,6 +44,12 @@ void script_note(struct call *call);
  * connection and the call is to be looked at again (call->again is set, the client's barrier stands).  False: go on.
  */
 bool script_ahead(struct call *call, uint32_t node);
+
+/*
+ * A request as it is on the wire is about to be queued on this connection behind a MULTI that is not sent yet: if it is an
+ * EVALSHA of a body that is known, the body goes there first.
+ */
+void script_bring_along(struct client *c, uint32_t node, struct upconn *conn, struct span request);
 
 /* The node answered one of these with an error. */
 void script_failed(struct request *r, const uint8_t *error, size_t n);

@@ -204,12 +204,24 @@ static struct request *forward(struct call *call, enum deadline_class k)
 	return r;
 }
 
+/* Bodies of scripts that kept commands will need: once MULTI is sent, they would be queued too. */
+static void bring_scripts_along(struct client *c)
+{
+	struct tx *t = c->tx;
+	if (!t->slow || t->kept == NULL)
+		return;
+	const uint8_t *at = chunk_bytes(t->kept);
+	for (uint32_t i = 0; i < t->nkept; at += t->kept_len[i++])
+		script_bring_along(c, node_of(c), t->conn, span_of(at, t->kept_len[i]));
+}
+
 /* MULTI, and what was kept until there is a node. */
 static void begin_at_node(struct call *call)
 {
 	struct client *c = call->client;
 	struct tx *t = c->tx;
 	const uint8_t *at = t->kept != NULL ? chunk_bytes(t->kept) : NULL;
+	bring_scripts_along(c);
 	send_word(call, "MULTI");
 	for (uint32_t i = 0; i < t->nkept; i++) {
 		struct request *r =

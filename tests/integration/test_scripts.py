@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness import HOST, RedisServer, wait_until
-from resp import OK, PONG, Client, Error, encode
+from resp import OK, PONG, Client, Error, Status, encode
 from test_config import FileRouter, pool, start  # noqa: F401 (start is a fixture)
 
 NOSCRIPT = 'NOSCRIPT No matching script. Please use EVAL.'
@@ -119,6 +119,60 @@ def test_everything_in_one_write(fleet):
     assert c.pipeline(call, ('SCRIPT', 'LOAD', body), call, ('SCRIPT', 'EXISTS', sha(body)), ('SCRIPT', 'FLUSH'), call,
                       ('SCRIPT', 'EXISTS', sha(body)), ('EVAL', body, 1, key, 'w'), call, ('PING',)) == [
         Error(NOSCRIPT), sha(body).encode(), b'v', [1], OK, Error(NOSCRIPT), [0], b'w', b'v', PONG]
+
+
+# ---- inside a transaction ------------------------------------------------------------------------------------------
+QUEUED = Status('QUEUED')
+
+
+@pytest.mark.parametrize('threads', [1, 3])
+@pytest.mark.parametrize('size', [1, 200, 100000])
+def test_a_transaction_finds_it_on_every_node(new_fleet, threads, size):
+    fleet, body = new_fleet(threads=threads), fresh()
+    a, b = clients(fleet, 2)
+    a.call('EVAL', body, 1, fleet.key('n1'), 'v')
+    value = b'x' * size
+    for _ in range(2):
+        for name in NAMES:
+            key = fleet.key(name)
+            assert b.pipeline(('GET', key), ('MULTI',), ('SET', key, 'before'), ('EVALSHA', sha(body), 1, key, value),
+                              ('GET', key), ('EXEC',), ('GET', key))[1:] == [
+                OK, QUEUED, QUEUED, QUEUED, [OK, value, value], value]
+    assert loads(fleet) == 3
+
+
+def test_a_transaction_teaches(fleet):
+    body, key = fresh(), fleet.key('n1')
+    a, b = clients(fleet, 2)
+    assert a.pipeline(('MULTI',), ('EVAL', body, 1, key, 'v'), ('EXEC',)) == [OK, QUEUED, [b'v']]
+    assert all(runs(b, body, fleet.key(name)) for name in NAMES)
+
+
+def test_an_unknown_script_is_a_transactions_own_error(fleet):
+    c, key = fleet.client(), fleet.key('n2')
+    assert c.pipeline(('MULTI',), ('EVALSHA', UNKNOWN, 1, key), ('GET', key), ('EXEC',))[:3] == [OK, QUEUED, QUEUED]
+    assert c.call('PING') == PONG
+
+
+def test_a_watching_client_runs_scripts_too(fleet):
+    body = fresh()
+    a, b = clients(fleet, 2)
+    a.call('EVAL', body, 1, fleet.key('n1'), 'v')
+    for name in NAMES:
+        key = fleet.key(name)
+        assert b.call('WATCH', key) == OK
+        assert runs(b, body, key)
+        assert b.call('UNWATCH') == OK
+
+
+def test_a_keyless_script_in_a_transaction(fleet):
+    body = f'return ARGV[1] -- {time.time_ns()}'
+    a, b = clients(fleet, 2)
+    a.call('EVAL', body, 1, fleet.key('n1'), 'v')
+    call = ('EVALSHA', sha(body), 0, 'x')
+    assert b.pipeline(('MULTI',), call, ('EXEC',)) == [OK, QUEUED, [b'x']]
+    for name in NAMES:
+        assert b.pipeline(('MULTI',), call, ('GET', fleet.key(name)), call, ('EXEC',))[4][::2] == [b'x', b'x']
 
 
 # ---- one that is not -----------------------------------------------------------------------------------------------
@@ -364,8 +418,8 @@ def test_load_tells_the_first_error(new_fleet):
 
 # ---- functions -----------------------------------------------------------------------------------------------------
 def library(name, returns='keys[1]'):
-    return f"#!lua name={name}\nredis.register_function{{function_name='{name}f', callback=function(keys, args) return " \
-           f"{returns} end, flags={{'no-writes'}}}}"
+    return (f"#!lua name={name}\nredis.register_function{{function_name='{name}f', callback=function(keys, args) "
+            f"return {returns} end, flags={{'no-writes'}}}}")
 
 
 def test_a_library_is_on_every_node(fleet):
@@ -401,7 +455,7 @@ def patient(new_fleet, request):
 
 
 def keep_busy(fleet, key, c, *script):
-    """Starts a script that does not end; a client whose connection to that node is another one and which was told so."""
+    """Starts a script that does not end; a client on another connection to that node, which was told that it is busy."""
     other = fleet.client()
     other.call('SELECT', 1)
     other.call('GET', key)
