@@ -476,6 +476,10 @@ static bool has_no_place(const struct cmd *cmd, struct text *ret)
 		error_text(ret, "ERR Command not allowed inside a transaction");
 		return true;
 	}
+	if (cmd->policy == POLICY_ALL || cmd->policy == POLICY_SCAN) {
+		error_text(ret, "ERR '%s' is about every node, a transaction about one", cmd->name);
+		return true;
+	}
 	bool own = cmd->id == CMD_ID_HELLO || cmd->id == CMD_ID_AUTH ||
 		   cmd->parent == CMD_ID_CLIENT || cmd->parent == CMD_ID_RINGWAY ||
 		   (cmd->policy == POLICY_LOCAL && (cmd->flags & CMD_ADMIN) &&

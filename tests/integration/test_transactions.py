@@ -258,7 +258,6 @@ def test_what_is_the_routers_own_is_refused_inside(fleet, command):
     assert end == ABORTED and client.call('PING') == PONG
 
 
-@pytest.mark.xfail(reason='one node alone is asked', strict=True)
 @pytest.mark.parametrize('command', ['FLUSHALL', 'FLUSHDB', 'DBSIZE', 'KEYS *', 'SCAN 0', 'RANDOMKEY', 'CONFIG SET maxmemory 0'])
 def test_what_asks_every_node_is_not_done_by_one(fleet, command):
     client = fleet.client()
