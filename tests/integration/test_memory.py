@@ -218,3 +218,82 @@ def test_memory_comes_back_after_a_burst(new_fleet, seconds):
     now = rss_kb(router.pid)
     assert c.call('GET', KEYS[0]) == VALUE
     assert now <= allowed, f'RSS {before} kB before the burst, {max(peak)} at its height, {now} afterwards'
+
+
+# ---- more than there is ---------------------------------------------------------------------------------------------
+LIMIT, LARGE = 20 << 20, 8_000_000
+SHORT = {'limits.memory': '20mb', 'limits.bulk': '512mb'}  # requests are collected, not passed on as they come
+
+
+def large_set(i):
+    return encode('SET', f'large:{i}', b'x' * LARGE)
+
+
+class Sender(threading.Thread):
+    """A client that sends a large SET: three quarters, a rest, the end. `answer` is what it got."""
+
+    def __init__(self, router, i, rest=0):
+        super().__init__(daemon=True)
+        self.sock, self.data, self.rest, self.answer = raw(router), large_set(i), rest, None
+        self.start()
+
+    def run(self):
+        try:
+            self.sock.sendall(self.data[:LARGE * 3 // 4])
+            time.sleep(self.rest)
+            self.sock.sendall(self.data[LARGE * 3 // 4:])
+            self.answer = self.sock.recv(100)
+        except OSError as e:
+            self.answer = e
+        self.sock.close()
+
+
+def served_throughout(router, senders, seconds):
+    """Small requests are, and memory stays within its limit, until all senders have an answer."""
+    end, most = time.monotonic() + seconds, 0
+    with router.client() as c:
+        while any(s.is_alive() for s in senders):
+            assert time.monotonic() < end, f'{[s.answer for s in senders]}'
+            start = time.monotonic()
+            assert c.call('GET', 'small') == b'v'
+            assert time.monotonic() - start < 1 * SLOW
+            most = max(most, router.metric('ringway_buffer_bytes'))
+            time.sleep(0.01)
+    assert most <= LIMIT * 1.05, f'{most} bytes of buffers'
+
+
+@pytest.mark.parametrize('threads', [1, 3])
+@pytest.mark.parametrize('count, rest, at_least', [(3, 1, 2), (12, 0.5, 2)])
+def test_large_requests_share_what_there_is_and_small_ones_are_served(new_fleet, threads, count, rest, at_least):
+    fleet = new_fleet(1, threads=threads, sets={**SHORT, 'timeouts.request': '20s'})
+    router = fleet.router
+    with router.client() as c:
+        assert c.call('SET', 'small', 'v') == OK
+    senders = [Sender(router, i, rest) for i in range(count)]
+    served_throughout(router, senders, 15 * SLOW)
+    answers = [s.answer for s in senders]
+    assert set(answers) <= {b'+OK\r\n', b'-OVERLOADED memory limit\r\n'}, 'nobody is reset'
+    assert answers.count(b'+OK\r\n') >= at_least
+    assert router.metric('ringway_requests_given_up_total') == count - answers.count(b'+OK\r\n')
+    assert router.metric('ringway_clients_closed_silent_total') == 0
+    wait_until(lambda: router.metric('ringway_clients') == 0, what='all clients gone')
+    buffers_are_empty(router)
+
+
+def test_clients_that_went_while_they_waited_for_memory_are_let_go(new_fleet):
+    router = new_fleet(1, sets=SHORT).router
+    clients = [raw(router) for _ in range(10)]
+    for s in clients:
+        s.setblocking(False)
+        rest, end = large_set(0)[:-100000], time.monotonic() + 0.2
+        while rest and time.monotonic() < end:
+            try:
+                rest = rest[s.send(rest):]
+            except BlockingIOError:
+                time.sleep(0.005)
+    assert router.metric('ringway_buffer_bytes') > LIMIT // 2
+    for s in clients:
+        s.close()
+    wait_until(lambda: router.metric('ringway_clients') == 0, 2, 'all clients gone')
+    buffers_are_empty(router)
+    assert router.metric('ringway_clients_closed_silent_total') == 0
