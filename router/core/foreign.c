@@ -142,8 +142,10 @@ enum foreign_result foreign_find(struct call *call, const struct cmd **ret)
 	struct foreign *f = table_of(call->client->worker);
 	uint64_t now = loop_now(&call->client->worker->loop);
 	char name[FOREIGN_NAME_MAX + 1];
+	/* "config|get" is a name in COMMAND INFO, but not that of a command */
 	if (call->args[0].len > FOREIGN_NAME_MAX ||
-		memchr(call->args[0].ptr, 0, call->args[0].len) != NULL)
+		memchr(call->args[0].ptr, 0, call->args[0].len) != NULL ||
+		memchr(call->args[0].ptr, '|', call->args[0].len) != NULL)
 		return FOREIGN_UNKNOWN;
 	fold(name, call->args[0]);
 	struct foreign_name *e = entry_find(f, name);

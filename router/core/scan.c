@@ -11,6 +11,9 @@
 
 #define SCAN_IDS 65536
 
+/* What Redis says to the largest cursor, which is its reading of -1: the last bucket is behind. */
+static const char end_of_scan[] = "*2\r\n$1\r\n0\r\n*0\r\n";
+
 static void answer_error(struct call *call, const char *what)
 {
 	struct text t;
@@ -19,18 +22,68 @@ static void answer_error(struct call *call, const char *what)
 	client_answer(call->client, call->cmd, t.at, t.len);
 }
 
+/* As strtoul() reads it, which is what Redis uses: with a sign, -1 being the largest; nothing is 0. */
+static bool read_cursor(struct span s, uint64_t *ret)
+{
+	bool negative = s.len > 1 && s.ptr[0] == '-';
+	*ret = 0;
+	if (s.len == 0)
+		return true;
+	if (negative || (s.len > 1 && s.ptr[0] == '+'))
+		s = span_of(s.ptr + 1, s.len - 1);
+	while (s.len > 1 && s.ptr[0] == '0')
+		s = span_of(s.ptr + 1, s.len - 1);
+	if (!span_to_u64(s, UINT64_MAX, ret))
+		return false;
+	if (negative)
+		*ret = -*ret;
+	return true;
+}
+
+/* What is wrong with the options; NULL: nothing.  No node is asked about a cursor of nobody's. */
+static const char *wrong_options(const struct call *call)
+{
+	int64_t count;
+	for (uint32_t i = 2; i < call->n; i += 2) {
+		bool is_count = span_eq_nocase(call->args[i], span_str("count"));
+		if (i + 1 == call->n ||
+			(!is_count && !span_eq_nocase(call->args[i], span_str("match")) &&
+				!span_eq_nocase(call->args[i], span_str("type"))))
+			return "syntax error";
+		if (!is_count)
+			continue;
+		if (!span_to_i64(call->args[i + 1], &count))
+			return "value is not an integer or out of range";
+		if (count < 1)
+			return "syntax error";
+	}
+	return NULL;
+}
+
+/* A cursor of no node that there is. */
+static void answer_stray(struct call *call, uint64_t cursor)
+{
+	const char *wrong = wrong_options(call);
+	if (wrong != NULL)
+		answer_error(call, wrong);
+	else if (cursor == UINT64_MAX)
+		client_answer(call->client, call->cmd, end_of_scan, sizeof(end_of_scan) - 1);
+	else
+		answer_error(call, "invalid cursor");
+}
+
 void scan_start(struct call *call)
 {
 	struct worker *w = call->client->worker;
 	uint64_t cursor = 0;
 	size_t nodes = view_topology(call->client->pool->view)->nnodes;
-	if (!span_to_u64(call->args[1], UINT64_MAX, &cursor)) {
+	if (!read_cursor(call->args[1], &cursor)) {
 		answer_error(call, "invalid cursor");
 		return;
 	}
 	uint32_t id = (uint32_t)(cursor % SCAN_IDS);
 	if (id >= nodes) {
-		answer_error(call, "invalid cursor");
+		answer_stray(call, cursor);
 		return;
 	}
 	char text[24];
