@@ -46,6 +46,12 @@ static const struct conf_flag *find_flag(const char *arg, size_t len)
 	return NULL;
 }
 
+/* What follows the dashes: they are no likeness. */
+static const char *after_dashes(const char *name)
+{
+	return name + strspn(name, "-");
+}
+
 static const struct conf_flag *nearest_flag(const char *name)
 {
 	const struct conf_flag *found = NULL;
@@ -53,7 +59,8 @@ static const struct conf_flag *nearest_flag(const char *name)
 	for (size_t i = 0; i < conf_flag_count; i++) {
 		unsigned d;
 		const struct conf_flag *f = &conf_flags[i];
-		if (f->kind != FLAG_LATER && conf_near(name, f->name, &d) && d < best) {
+		if (f->kind != FLAG_LATER &&
+			conf_near(after_dashes(name), after_dashes(f->name), &d) && d < best) {
 			best = d;
 			found = f;
 		}

@@ -10,8 +10,8 @@
 #include "router/conf/conf_internal.h"
 
 /*
- * No address twice: among the listeners of all pools and the admin page, among the nodes of one
- * pool, and no node that is a listener.
+ * No address twice: among the listeners of all pools and the admin page (one for all addresses takes
+ * those of its port), among the nodes of one pool, and no node that is a listener.
  *
  * Each address is written in one way, so that sorting brings equal ones together: pools may have
  * tens of thousands of nodes.  What is equal here is what addr_eq() calls equal.
@@ -145,6 +145,53 @@ static void check_listeners(const struct uses *u, struct conf_report *r)
 	}
 }
 
+/* Of addresses with one port, the one that stands for all of the family leaves none to the others.
+ * NULL: it is none of these. */
+static const char *any_of(const struct addr *a)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (a->family != ADDR_INET || a->port == 0)
+		return NULL;
+	if (inet_pton(AF_INET, a->host, &v4) == 1)
+		return v4.s_addr == INADDR_ANY ? NULL : "0.0.0.0";
+	if (inet_pton(AF_INET6, a->host, &v6) == 1)
+		return IN6_IS_ADDR_UNSPECIFIED(&v6) ? NULL : "::";
+	return NULL;
+}
+
+/* The caller's; NULL: as any_of(). */
+static char *any_key(const struct addr *a)
+{
+	const char *host = any_of(a);
+	if (host == NULL)
+		return NULL;
+	struct addr all = *a;
+	(void)snprintf(all.host, sizeof(all.host), "%s", host);
+	return key_of(&all);
+}
+
+/* The listener of all addresses that takes this one too; NULL: there is none. */
+static const struct use *find_any(const struct uses *listeners, const struct addr *a)
+{
+	char *key = any_key(a);
+	const struct use *u = key != NULL ? uses_find(listeners, key) : NULL;
+	free(key);
+	return u;
+}
+
+static void check_any(const struct uses *listeners, struct conf_report *r)
+{
+	for (size_t i = 0; i < listeners->n; i++) {
+		const struct use *one = &listeners->v[i];
+		const struct use *all = find_any(listeners, &one->pool->listen[one->at].address);
+		if (all != NULL)
+			conf_problem(r, "pool '%s': listen: %s is taken by %s of pool '%s'",
+				one->pool->name, listener_text(one), listener_text(all),
+				all->pool->name);
+	}
+}
+
 static void check_admin(const struct conf *c, const struct uses *listeners, struct conf_report *r)
 {
 	if (!c->admin_given || is_new_each_time(&c->admin))
@@ -154,7 +201,19 @@ static void check_admin(const struct conf *c, const struct uses *listeners, stru
 	if (u != NULL)
 		conf_problem(r, "pool '%s': listen: %s is the address of admin too", u->pool->name,
 			listener_text(u));
+	for (size_t i = 0; i < listeners->n && u == NULL; i++) {
+		const struct addr *one = &listeners->v[i].pool->listen[listeners->v[i].at].address;
+		char *all = any_key(one);
+		if (all != NULL && strcmp(all, key) == 0)
+			conf_problem(r, "pool '%s': listen: %s is taken by admin",
+				listeners->v[i].pool->name, one->text);
+		free(all);
+	}
 	free(key);
+	u = find_any(listeners, &c->admin);
+	if (u != NULL)
+		conf_problem(r, "admin: %s is taken by %s of pool '%s'", c->admin.text,
+			listener_text(u), u->pool->name);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -191,6 +250,7 @@ void conf_check_addresses(const struct conf *c, struct conf_report *r)
 {
 	struct uses listeners = all_listeners(c);
 	check_listeners(&listeners, r);
+	check_any(&listeners, r);
 	check_admin(c, &listeners, r);
 	for (size_t i = 0; i < c->npools; i++)
 		check_nodes(&c->pools[i], &listeners, r);

@@ -134,8 +134,9 @@ const struct conf_option *conf_option_find(const char *key)
 bool conf_near(const char *written, const char *valid, unsigned *ret_distance)
 {
 	unsigned d = span_distance(span_str(written), span_str(valid));
+	size_t len = strlen(written) < strlen(valid) ? strlen(written) : strlen(valid);
 	*ret_distance = d;
-	return d <= strlen(valid) / 3 + 1;
+	return d <= (len + 2) / 3;
 }
 
 /* By its last part: `points` for `ring.points`, `timeout.request` for `timeouts.request`. */
