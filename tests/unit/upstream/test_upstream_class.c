@@ -7,6 +7,7 @@
  * more than there is room for.
  */
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -68,6 +69,15 @@ static struct upconn *conn_of(struct bed *b, unsigned database)
 	return class_id < b->up->nshared ? b->up->shared[class_id] : NULL;
 }
 
+/* The same; it is there. */
+static struct upconn *there(struct bed *b, unsigned database)
+{
+	struct upconn *c = conn_of(b, database);
+	if (c == NULL)
+		abort(); /* cmocka's fail() is not known not to return */
+	return c;
+}
+
 static void one_that_nobody_uses_is_closed_and_forgotten(void **state)
 {
 	struct bed *b = *state;
@@ -110,7 +120,7 @@ static void the_default_one_is_that_of_the_pools_database(void **state)
 	assert_int_equal(peer_sees_end(&q), 0);
 	peer_hears_nothing(&p, 100);
 	assert_null(conn_of(b, 0));
-	assert_int_equal(conn_of(b, 3)->state, UP_READY);
+	assert_int_equal(there(b, 3)->state, UP_READY);
 	peer_close(&p);
 	peer_close(&q);
 }
@@ -267,7 +277,7 @@ static void one_whose_answers_are_being_read_is_not_idle(void **state)
 	peer_says(&p, "+a\r\n");
 	while (!a[1].done) /* no end of the turn: as if asked from within the reply */
 		assert_true(loop_turn(&b->loop));
-	struct upconn *c = conn_of(b, 1);
+	struct upconn *c = there(b, 1);
 	sendq_append(&b->loop.pool, &c->out, "x", 1); /* not acknowledged */
 	assert_false(ask_class(b, &a[2], 2));
 	sendq_discard(&b->loop.pool, &c->out, 1);
@@ -337,18 +347,18 @@ static void others_close_what_they_do_not_use_when_asked(void **state)
 	answer(b, &p, &a[1]);
 	upstream_give_way(&b->env);
 	peer_hears_nothing(&p, 10); /* nobody asked */
-	conn_of(b, 1)->read_ns -= 2 * NS_PER_S;
-	conn_of(b, 2)->read_ns -= 2 * NS_PER_S;
+	there(b, 1)->read_ns -= 2 * NS_PER_S;
+	there(b, 2)->read_ns -= 2 * NS_PER_S;
 	b->room.refused++;
 	upstream_give_way(&b->env);
 	assert_int_equal(peer_sees_end(&p), 0);
 	assert_null(conn_of(b, 1));
 	answer(b, &q, &a[2]); /* was in use */
-	conn_of(b, 2)->read_ns -= 2 * NS_PER_S;
+	there(b, 2)->read_ns -= 2 * NS_PER_S;
 	upstream_give_way(&b->env); /* once for each asking */
 	peer_hears_nothing(&q, 10);
 	b->room.refused++;
-	conn_of(b, 2)->read_ns = loop_now(&b->loop);
+	there(b, 2)->read_ns = loop_now(&b->loop);
 	upstream_give_way(&b->env); /* used just now */
 	peer_hears_nothing(&q, 10);
 	peer_close(&p);
