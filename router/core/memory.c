@@ -25,11 +25,15 @@
 
 /* ---- the account --------------------------------------------------------------------------- */
 
+static uint64_t used_here(const struct worker *w)
+{
+	return w->loop.pool.used + (uint64_t)w->request_slab.live * sizeof(struct request);
+}
+
 /* For the other workers to see. */
 static void publish(const struct worker *w)
 {
-	uint64_t own = w->loop.pool.used + (uint64_t)w->request_slab.live * sizeof(struct request);
-	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], own, memory_order_relaxed);
+	atomic_store_explicit(&w->m->v[M_BUFFER_BYTES], used_here(w), memory_order_relaxed);
 }
 
 /* Bytes that all workers hold for their peers. */
@@ -44,6 +48,21 @@ static uint64_t used_by_all(const struct worker *w)
 static uint64_t common(const struct worker *w)
 {
 	return w->opts.limits->memory / 10 * 9;
+}
+
+/* So much more, unless it is too much.  It is put into the account first and looked at then, in one
+ * order for all, so that of workers who do so at the same time one sees the other. */
+static bool take(const struct worker *w, size_t more)
+{
+	const struct router_facts *f = w->opts.facts;
+	uint64_t used = 0;
+	atomic_store(&w->m->v[M_BUFFER_BYTES], used_here(w) + more);
+	for (size_t i = 0; i < f->nblocks; i++)
+		used += atomic_load(&f->blocks[i]->v[M_BUFFER_BYTES]);
+	if (used <= common(w))
+		return true;
+	publish(w);
+	return false;
 }
 
 static void say_state(struct worker *w, uint64_t used, enum memory_state now)
@@ -168,25 +187,28 @@ static size_t held(const struct client *c)
 	return c->in != NULL ? c->in->cap : 0;
 }
 
-/* What it reads next waits for its node. */
-static bool may_stream(const struct client *c)
+/* What is to be taken before its next read. */
+static size_t extra(const struct client *c)
 {
-	return c->attended == NULL || fits(used_by_all(c->worker), STREAM_READ, common(c->worker));
+	if (c->streaming)
+		return c->attended != NULL ? STREAM_READ
+					   : 0; /* it waits for the node, if there is one */
+	if (has_room(c))
+		return 0;
+	size_t then = chunk_len(c->in) + growth(c);
+	return then > c->in->cap ? then - c->in->cap : 0;
 }
 
 static bool grow(struct client *c)
 {
 	struct worker *w = c->worker;
-	if (c->streaming)
-		return may_stream(c);
-	if (has_room(c))
-		return true;
-	size_t more = growth(c);
-	size_t then = chunk_len(c->in) + more;
-	size_t extra = then > c->in->cap ? then - c->in->cap : 0;
-	if (can_be_given_up(c) && !fits(used_by_all(w), extra, common(w)))
+	bool asks = c->streaming || can_be_given_up(c);
+	size_t more = extra(c);
+	if (more > 0 && asks && !take(w, more))
 		return false;
-	c->in = chunk_extend(&w->loop.pool, c->in, more);
+	if (c->streaming || has_room(c))
+		return true;
+	c->in = chunk_extend(&w->loop.pool, c->in, growth(c));
 	publish(w);
 	return true;
 }
@@ -264,22 +286,43 @@ static struct client *first_starved(const struct worker *w)
 	return NULL;
 }
 
-static bool all_starved(const struct worker *w)
+/* Nobody inside a large request can go on, and it is they who hold what there is. */
+static bool is_stuck(const struct worker *w)
 {
 	const struct client *c;
-	TAILQ_FOREACH (c, &w->inside, inside)
+	uint64_t sum = 0;
+	TAILQ_FOREACH (c, &w->inside, inside) {
 		if (!c->starved)
 			return false;
-	return true;
+		sum += held(c);
+	}
+	return sum >= used_by_all(w) / 2;
+}
+
+static bool is_worth(const struct client *v, uint64_t held_by_other)
+{
+	return can_be_given_up(v) && held(v) >= held_by_other / WORTH;
+}
+
+/* Were all given up that may be, there would be room for `c`. */
+static bool can_be_helped(const struct worker *w, const struct client *c)
+{
+	const struct client *v;
+	uint64_t used = used_by_all(w), sum = 0;
+	TAILQ_FOREACH (v, &w->inside, inside)
+		if (v != c && is_worth(v, held(c)))
+			sum += held(v);
+	return fits(sum < used ? used - sum : 0, extra(c), common(w));
 }
 
 /* Whose memory `c` gets: when all wait for each other the one that began last, so that who began first
  * gets through; else who holds most, and does not go on with it.  NULL: nobody's. */
-static struct client *victim_for(const struct worker *w, const struct client *c, bool stuck)
+static struct client *victim_for(
+	const struct worker *w, const struct client *c, uint64_t held_by_c, bool stuck)
 {
 	struct client *v, *best = NULL;
 	TAILQ_FOREACH (v, &w->inside, inside) {
-		if (v == c || !can_be_given_up(v) || held(v) < held(c) / WORTH)
+		if (v == c || !is_worth(v, held_by_c))
 			continue;
 		if (best == NULL || stuck || held(v) >= held(best))
 			best = v;
@@ -287,20 +330,58 @@ static struct client *victim_for(const struct worker *w, const struct client *c,
 	return best;
 }
 
+void memory_share(struct worker *w, uint64_t held_there)
+{
+	struct client *v = victim_for(w, NULL, held_there, false);
+	if (v != NULL)
+		give_up(v, "clients of another worker need its memory");
+}
+
+/* The other worker that holds most; NULL: there is none. */
+static struct worker *richest(const struct worker *w)
+{
+	const struct router_facts *f = w->opts.facts;
+	struct worker *best = NULL;
+	uint64_t most = 0;
+	for (size_t i = 0; i < f->nworkers; i++) {
+		uint64_t used = atomic_load_explicit(
+			&f->blocks[i]->v[M_BUFFER_BYTES], memory_order_relaxed);
+		if (i == w->opts.index || used <= most)
+			continue;
+		most = used;
+		best = w->opts.workers[i];
+	}
+	return best;
+}
+
+/* Nothing here could be given up for it.  False: nor elsewhere. */
+static bool ask_others(struct worker *w, const struct client *c, uint64_t now)
+{
+	struct worker *other = richest(w);
+	if (other == NULL)
+		return false;
+	if (now - w->shared_ns >= PATIENCE) {
+		w->shared_ns = now;
+		worker_share_memory(other, held(c));
+	}
+	return now - c->starved_ns < 2 * PATIENCE;
+}
+
 static void relieve(struct worker *w, uint64_t now)
 {
 	struct client *c = first_starved(w), *v;
 	if (c == NULL)
 		return;
-	bool stuck = all_starved(w);
+	bool stuck = is_stuck(w);
 	uint64_t waited = now - c->starved_ns;
 	if (waited < (stuck ? STUCK : PATIENCE) + w->opts.index * STAGGER)
 		return;
-	while (!grow(c) && (v = victim_for(w, c, stuck)) != NULL)
+	while (can_be_helped(w, c) && !grow(c) && (v = victim_for(w, c, held(c), stuck)) != NULL)
 		give_up(v, "others need its memory");
 	if (grow(c))
 		feed(c);
-	else if (can_be_given_up(c) && waited >= PATIENCE + w->opts.index * STAGGER)
+	else if (waited >= PATIENCE + w->opts.index * STAGGER && !ask_others(w, c, now) &&
+		 can_be_given_up(c))
 		give_up(c, "no memory came free");
 	feed_all(w);
 }

@@ -30,6 +30,7 @@ enum mail_kind {
 	MAIL_LOGIN,
 	MAIL_LIMITS,
 	MAIL_MOVE,
+	MAIL_SHARE,
 	MAIL_DRAIN,
 	MAIL_CLOSE,
 	MAIL_STOP
@@ -41,7 +42,7 @@ struct mail {
 	enum mail_kind kind;
 	uint32_t pool;
 	int fd;
-	uint64_t id;
+	uint64_t id; /* of the client; MAIL_SHARE: bytes */
 	struct fleet *fleet;
 	struct user_set *users;
 	struct node_login *login;
@@ -111,6 +112,9 @@ static void open_mail(struct letter *l)
 		break;
 	case MAIL_MOVE:
 		take_move(w, m);
+		break;
+	case MAIL_SHARE:
+		memory_share(w, m->id);
 		break;
 	case MAIL_DRAIN:
 		start_drain(w);
@@ -182,6 +186,13 @@ void worker_move(struct worker *w, struct server *server, struct addresses *wher
 	struct mail *m = mail_new(w, MAIL_MOVE);
 	m->server = server;
 	m->where = where;
+	mailbox_post(&w->inbox, &m->letter);
+}
+
+void worker_share_memory(struct worker *w, uint64_t held)
+{
+	struct mail *m = mail_new(w, MAIL_SHARE);
+	m->id = held;
 	mailbox_post(&w->inbox, &m->letter);
 }
 

@@ -125,7 +125,8 @@ struct worker {
 	struct client_list inside; /* clients inside a large request */
 	struct event sweep_timer;
 	enum memory_state memory;
-	uint32_t starved; /* clients that are not read for want of memory */
+	uint32_t starved;   /* clients that are not read for want of memory */
+	uint64_t shared_ns; /* when another worker was asked for some */
 	struct client_queue dirty;
 	struct client_queue resuming;
 	struct client_queue dead;
@@ -164,6 +165,8 @@ void worker_publish_login(struct worker *w, uint32_t pool, struct node_login *lo
 void worker_publish_limits(struct worker *w, const struct worker_limits *limits);
 /* The server's name leads there now. */
 void worker_move(struct worker *w, struct server *server, struct addresses *where);
+/* A client of another worker, which holds so much itself, waits for memory: memory_share(). */
+void worker_share_memory(struct worker *w, uint64_t held);
 void worker_drain(struct worker *w);
 void worker_close_clients(struct worker *w);
 void worker_stop(struct worker *w);

@@ -297,3 +297,32 @@ def test_clients_that_went_while_they_waited_for_memory_are_let_go(new_fleet):
     wait_until(lambda: router.metric('ringway_clients') == 0, 2, 'all clients gone')
     buffers_are_empty(router)
     assert router.metric('ringway_clients_closed_silent_total') == 0
+
+
+@pytest.mark.parametrize('threads', [1, 2])
+def test_who_holds_memory_and_does_not_go_on_gives_way(new_fleet, threads):
+    """Whichever worker it is at: clients go to the worker with the fewest, in turn."""
+    router = new_fleet(1, threads=threads, sets=SHORT).router
+    with router.client() as c:
+        assert c.call('SET', 'small', 'v') == OK
+        clients = [raw(router) for _ in range(4)]
+        for i in (0, 2):  # of one worker, where there are two
+            clients[i].sendall(large_set(i)[:-1000])
+        wait_until(lambda: router.metric('ringway_buffer_bytes') > 2 * LARGE, what='most memory being held')
+        start = time.monotonic()
+        later = Sender(router, 1)
+        for i in (0, 2):
+            clients[i].settimeout(30 * SLOW)
+        while later.is_alive() and time.monotonic() < start + 10 * SLOW:
+            for i in (0, 2):
+                clients[i].sendall(b'x')  # slow, but not silent
+            assert c.call('GET', 'small') == b'v'
+            time.sleep(0.05)
+        assert later.answer == b'+OK\r\n'
+        for i in (0, 2):
+            clients[i].close()
+        for i in (1, 3):
+            clients[i].close()
+    assert router.metric('ringway_requests_given_up_total') == 1
+    wait_until(lambda: router.metric('ringway_clients') == 0, what='all clients gone')
+    buffers_are_empty(router)
