@@ -6,7 +6,7 @@
 Everything runs on 127.0.0.1, every loop is bounded in time, and whatever this
 script starts it also stops.  Python standard library only.  docs/testing.md says how to read the table.
 """
-import argparse, os, random, re, select, shlex, signal, socket, statistics
+import argparse, hashlib, os, random, re, select, shlex, signal, socket, statistics
 import subprocess, sys, tempfile, time
 
 HOST = '127.0.0.1'
@@ -28,6 +28,10 @@ WORKLOADS = {
     'mget100':   ('redis', 32, 10000, 50, 1, 'mget100', 0, 0),
     'v64k':      ('redis', 65536, 64, 20, 1, 'mix', 0, 0),
     'v1m':       ('redis', 1048576, 8, 8, 1, 'mix', 0, 0),
+    'v8m':       ('redis', 8388608, 4, 4, 1, 'mix', 0, 0),
+    'evalsha':   ('redis', 32, 10000, 50, 1, 'evalsha', 0, 0),
+    'multi':     ('redis', 32, 10000, 50, 1, 'multi', 0, 0),
+    'bpop':      ('redis', 32, 10000, 50, 1, 'bpop', 0, 0),
     'idle5k':    ('redis', 32, 10000, 50, 1, 'mix', 5000, 0),
     'rate20k':   ('redis', 32, 10000, 50, 1, 'mix', 0, 20000),
     'c1':        ('redis', 32, 10000, 1, 1, 'mix', 0, 0),
@@ -36,6 +40,10 @@ WORKLOADS = {
     'mc1k':      ('memc', 1024, 10000, 50, 1, 'mix', 0, 0),
     'mc_get10':  ('memc', 32, 10000, 50, 1, 'mget10', 0, 0),
 }
+
+
+NOT_OF_NUTCRACKER = ('evalsha', 'multi', 'bpop')
+SCRIPT = b"return redis.call('GET', KEYS[1])"
 
 
 def key(size, i):
@@ -68,12 +76,26 @@ def mget(proto, size, ids):
         b'VALUE %s 0 %d\r\n%s\r\n' % (key(size, i), size, value(size, i)) for i in ids) + b'END\r\n'
 
 
+def several(kind, size, i, serial):
+    """One EVALSHA of a GET; MULTI, SET, GET, EXEC in one write; RPUSH and a BLPOP that finds it, in one write."""
+    k, v = key(size, i), value(size, i)
+    if kind == 'evalsha':
+        return bulk(b'EVALSHA', hashlib.sha1(SCRIPT).hexdigest().encode(), b'1', k), b'$%d\r\n%s\r\n' % (size, v)
+    if kind == 'multi':
+        return bulk(b'MULTI') + bulk(b'SET', k, v) + bulk(b'GET', k) + bulk(b'EXEC'), \
+            b'+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n$%d\r\n%s\r\n' % (size, v)
+    q = b'queue:%d' % serial
+    return bulk(b'RPUSH', q, v) + bulk(b'BLPOP', q, b'0'), b':1\r\n' + bulk(q, v)
+
+
 def blobs(w, seed=1):
     """[(bytes to send, bytes expected back)], each `pipeline` requests, 1 SET to 10 GETs."""
     proto, size, nkeys, _, pipe, kind = w[:6]
     rnd, out = random.Random(seed), []
-    for _ in range(24 if size > 4096 else 1000):
-        if kind.startswith('mget'):
+    for serial in range(24 if size > 4096 else 1000):
+        if kind in NOT_OF_NUTCRACKER:
+            rs = [several(kind, size, rnd.randrange(nkeys), serial)]
+        elif kind.startswith('mget'):
             rs = [mget(proto, size, rnd.sample(range(nkeys), int(kind[4:]))) for _ in range(pipe)]
         else:
             rs = [request(proto, size, rnd.randrange(nkeys), rnd.randrange(11) == 0) for _ in range(pipe)]
@@ -269,6 +291,9 @@ def measure(t, name, work, secs):
         if bad:
             raise RuntimeError(f'{bad} bad replies while filling')
         t.filled.add((proto, size))
+    if kind == 'evalsha':
+        generate(port, [(bulk(b'SCRIPT', b'LOAD', SCRIPT), b'$40\r\n' + hashlib.sha1(SCRIPT).hexdigest().encode() + b'\r\n')],
+                 1, once=True)
     kb0 = t.rss() if t.pid else 0
     idle = []
     for i in range(nidle):                              # each idle client has spoken once
@@ -356,6 +381,8 @@ def main():
         for w in names:
             work, res, fail = blobs(WORKLOADS[w]), {}, {}
             ts = [t for t in targets if WORKLOADS[w][0] == 'redis' or t.mport]
+            if WORKLOADS[w][5] in NOT_OF_NUTCRACKER:
+                ts = [t for t in ts if not t.name.startswith('nutcracker')]
             for rnd in range(o.rounds):                 # A B C, C B A, ...: drift and order hit all alike
                 for t in ts[::-1] if rnd & 1 else ts:
                     if t.name not in fail:
