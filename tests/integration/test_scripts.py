@@ -455,7 +455,7 @@ def patient(new_fleet, request):
 
 
 def keep_busy(fleet, key, c, *script):
-    """Starts a script that does not end; a client on another connection to that node, which was told that it is busy."""
+    """Starts a script that does not end; returns a client that was told so on another connection to that node."""
     other = fleet.client()
     other.call('SELECT', 1)
     other.call('GET', key)
