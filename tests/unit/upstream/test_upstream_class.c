@@ -318,6 +318,32 @@ static void without_room_an_idle_one_goes_and_a_private_one_first(void **state)
 		peer_close(&p[i]);
 }
 
+static void one_that_a_tenant_has_is_in_use(void **state)
+{
+	struct bed *b = *state;
+	static struct ask a, other;
+	struct tenant t = {0};
+	enum up_why why;
+	b->room.limit = 1;
+	struct upconn *c = upstream_lease(b->up, 0, &t, &why);
+	bed_ask_on(b, &a, c, R("b"), 0);
+	struct peer p = node_accept(&b->node);
+	peer_expects(&p, NODES_CLIENT);
+	peer_says(&p, ":7\r\n");
+	peer_expects(&p, R("b"));
+	answer(b, &p, &a);
+	assert_int_equal(c->nfifo, 0); /* he is between two commands of a transaction */
+	assert_false(ask_class(b, &other, 1));
+	assert_int_equal(other.why, UP_WHY_NO_SHARED);
+	c->read_ns -= 2 * NS_PER_S;
+	upstream_give_way(&b->env);
+	peer_hears_nothing(&p, 10);
+	assert_int_equal(c->state, UP_READY);
+	assert_ptr_equal(c->tenant, &t);
+	upconn_discard(c);
+	peer_close(&p);
+}
+
 static void private_ones_leave_room_to_others(void **state)
 {
 	struct bed *b = *state;
@@ -409,6 +435,7 @@ int main(void)
 		T(when_all_are_busy_another_is_refused_and_the_default_is_not),
 		T(one_whose_answers_are_being_read_is_not_idle),
 		T(without_room_an_idle_one_goes_and_a_private_one_first),
+		T(one_that_a_tenant_has_is_in_use),
 		T(private_ones_leave_room_to_others),
 		T(others_close_what_they_do_not_use_when_asked),
 		T(the_default_one_gets_the_descriptor_of_an_idle_one),
