@@ -97,6 +97,8 @@ def settled(fleet):
         return [line for node in fleet.nodes.values() for line in node.call('CLIENT', 'LIST').decode().splitlines()
                 if re.search(r'flags=\w*[xbd]', line)]
     wait_until(lambda: not inside(), 10, 'no connection in a transaction or blocked')
+    wait_until(lambda: fleet.router.metric('ringway_node_private_leased') == 0, 10, 'all private connections being back')
+    assert fleet.router.metric('ringway_clients_blocked') == 0
     wait_until(lambda: fleet.router.metric('ringway_clients') == 0, what='the last client being gone')
 
 

@@ -183,6 +183,22 @@ def test_keys_of_several_owners_are_refused(fleet):
     assert client.call('PING') == PONG
 
 
+@pytest.mark.control
+def test_who_waits_and_who_is_in_a_transaction_is_seen(fleet):
+    clients, looker = [fleet.client() for _ in range(3)], fleet.client()
+    ids = [c.call('CLIENT', 'ID') for c in clients]
+    clients[0].cmd('BLPOP', 'seen', 0)
+    clients[1].pipeline(('MULTI',), ('SET', '{seen}a', 1), ('GET', '{seen}a'))
+    wait_blocked(fleet, 1)
+    lines = looker.call('CLIENT', 'LIST', 'ID', *ids).decode().splitlines()
+    assert [re.search(r' flags=(\w+) .* multi=(-?\d+) ', line).groups() for line in lines] == \
+        [('b', '-1'), ('x', '2'), ('N', '-1')]
+    assert b'\r\nblocked_clients:1\r\n' in looker.call('INFO', 'clients')
+    clients[0].close()
+    clients[1].close()
+    wait_until(lambda: b'\r\nblocked_clients:0\r\n' in looker.call('INFO', 'clients'), what='nobody waiting')
+
+
 # ---- clients that leave ----------------------------------------------------------------------------------------------
 @pytest.mark.control
 @pytest.mark.parametrize('end', ['close', 'reset', 'killed'])
