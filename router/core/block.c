@@ -25,16 +25,24 @@ bool block_until_alone(struct call *call)
 
 /* ---- how long ------------------------------------------------------------------------------ */
 
-/* XREAD and XREADGROUP: the argument behind BLOCK; 0: none. */
+/* Words that an option of XREAD or XREADGROUP takes, itself included; 0: the options end here. */
+static size_t option_size(struct span word)
+{
+	if (span_eq_nocase(word, SPAN("GROUP")))
+		return 3; /* whose names may be anything, BLOCK and STREAMS too */
+	if (span_eq_nocase(word, SPAN("COUNT")) || span_eq_nocase(word, SPAN("BLOCK")))
+		return 2;
+	return span_eq_nocase(word, SPAN("NOACK")) ? 1 : 0;
+}
+
+/* XREAD and XREADGROUP: the argument behind the last BLOCK; 0: none. */
 static size_t block_option(const struct call *call)
 {
-	for (size_t i = 1; i + 1 < call->n; i++) {
-		if (span_eq_nocase(call->args[i], SPAN("STREAMS")))
-			return 0;
-		if (span_eq_nocase(call->args[i], SPAN("BLOCK")))
-			return i + 1;
-	}
-	return 0;
+	size_t found = 0, size;
+	for (size_t i = 1; i < call->n && (size = option_size(call->args[i])) > 0; i += size)
+		if (span_eq_nocase(call->args[i], SPAN("BLOCK")) && i + 1 < call->n)
+			found = i + 1;
+	return found;
 }
 
 static bool is_stream(const struct cmd *cmd)

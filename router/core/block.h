@@ -26,6 +26,9 @@
  */
 bool block_until_alone(struct call *call);
 
+/* CLIENT UNBLOCK was asked for this blocked client: its nodes are told, once more perhaps. */
+void unblock_tell(struct client *c);
+
 /* Serves a command that may block; its keys are the node's. */
 void block_start(struct call *call, uint32_t node);
 

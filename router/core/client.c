@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "router/core/block.h"
 #include "router/core/client_internal.h"
 #include "router/core/client_show.h"
 #include "router/core/origin.h"
@@ -119,14 +120,27 @@ void client_attend(struct client *c)
 		return;
 	}
 	c->is_blocked = false;
+	if (c->unblock != UNBLOCK_NOT)
+		c->worker->unblocking--;
+	c->unblock = UNBLOCK_NOT;
 	metric_add(c->worker->m, M_CLIENTS_BLOCKED, (uint64_t)-1);
 	client_mark_resuming(c);
+}
+
+static void tell_unblocked(struct worker *w)
+{
+	struct client *c;
+	TAILQ_FOREACH (c, &w->clients, all)
+		if (c->unblock != UNBLOCK_NOT)
+			unblock_tell(c);
 }
 
 void clients_sweep(struct worker *w, uint64_t now)
 {
 	struct client *c, *next;
 	close_idle(w, now);
+	if (w->unblocking > 0)
+		tell_unblocked(w);
 	if (atomic_load_explicit(&w->m->v[M_CLIENTS_BLOCKED], memory_order_relaxed) > 0)
 		close_gone(w);
 	for (c = TAILQ_FIRST(&w->inside); c != NULL; c = next) {

@@ -48,6 +48,8 @@ enum client_special {
 	SPECIAL_SILENT = SPECIAL_REPLY_OFF | SPECIAL_SKIP_NOW,
 };
 
+enum client_unblock { UNBLOCK_NOT, UNBLOCK_TIMEOUT, UNBLOCK_ERROR };
+
 struct client {
 	uint32_t magic;
 	int fd;
@@ -70,6 +72,7 @@ struct client {
 	uint64_t paused_ns;             /* since */
 	LIST_ENTRY(client) stream_link; /* paused ones */
 	uint64_t wrote;                 /* nodes that it wrote to, by index % 64: wait.h */
+	uint8_t unblock;                /* enum client_unblock */
 	uint32_t then_database;         /* when `attended`, an EXEC, is carried out */
 	bool is_dirty : 1;
 	bool is_resuming : 1;

@@ -67,6 +67,21 @@ static void refuse_for_memory(struct client *c)
 	client_answer(c, NULL, line, sizeof(line) - 1);
 }
 
+/* Memory is out.  What ends a transaction ends it all the same: EXEC without carrying it out. */
+static void serve_without_memory(struct call *call)
+{
+	struct client *c = call->client;
+	const struct cmd *cmd = c->tx != NULL ? cmd_find(call->args, call->n) : NULL;
+	unsigned id = cmd != NULL ? cmd->id : CMD_COUNT;
+	if (id == CMD_ID_DISCARD || id == CMD_ID_UNWATCH || id == CMD_ID_RESET) {
+		dispatch(call);
+		return;
+	}
+	if (id == CMD_ID_EXEC)
+		tx_abort(c);
+	refuse_for_memory(c);
+}
+
 /* The request is at the front of the input again. */
 static void unserve(struct client *c, struct input *in, size_t len, struct chunk *own)
 {
@@ -105,7 +120,7 @@ static bool serve(struct client *c, struct input *in, size_t len)
 		in->n -= len;
 	}
 	if (UNLIKELY(w->memory == MEMORY_OUT))
-		refuse_for_memory(c);
+		serve_without_memory(&call);
 	else
 		dispatch(&call);
 	if (UNLIKELY(call.again)) {

@@ -10,6 +10,9 @@
 #include "router/core/memory.h"
 #include "router/core/worker.h"
 
+/* A blocked client is listened to until so much of what it says is kept. */
+#define LISTEN_MAX (16u << 20)
+
 /* Its socket has news. */
 void client_on_io(evutil_socket_t fd, short what, void *arg);
 
@@ -77,7 +80,7 @@ static inline bool client_listens(const struct client *c)
 	if (client_may_read(c))
 		return true;
 	return c->is_blocked && !c->last_read && c->doom == NULL &&
-	       (c->in == NULL || chunk_len(c->in) < LARGE_REQUEST);
+	       (c->in == NULL || (chunk_len(c->in) < LISTEN_MAX && c->worker->memory == MEMORY_OK));
 }
 
 static inline void client_heard_of(struct client *c)

@@ -183,6 +183,6 @@ void client_reject(struct client *c, const struct cmd *cmd, const void *error, s
 {
 	stats_rejected(c->worker->stats, cmd, error, n);
 	if (UNLIKELY(c->special & SPECIAL_TX))
-		tx_spoil(c);
+		tx_turned_away(c, cmd);
 	put_answer(c, NULL, error, n);
 }

@@ -3,7 +3,9 @@
 /*
  * CLIENT UNBLOCK.  It is the node that lets go of the client: only it can say so without an element being lost that
  * was popped at that moment.  So the node is told, over the connection that all requests share, to unblock what it
- * knows as the client: our private connection there.
+ * knows as the client: our private connection there.  What blocks may still be on its way to the node
+ * when that comes over the other connection; so it is said again, a few ms later, until the client is
+ * answered.
  */
 
 #include <stdlib.h>
@@ -33,8 +35,11 @@ static struct client *find_blocked(const struct worker_pool *p, uint64_t id)
 	return NULL;
 }
 
-/* CLIENT UNBLOCK, as the node understands it.  False: there is no way to tell it. */
-static bool tell_node(struct worker_pool *p, const struct part *blocked, bool with_error)
+/*
+ * CLIENT UNBLOCK, as the node understands it.  The connection is not for anybody else afterwards: the
+ * word may come when its client has long had an answer.
+ */
+static void tell_node(struct worker_pool *p, const struct part *blocked, bool with_error)
 {
 	static const struct cmd unblock = {.name = "client|unblock",
 		.name_len = 14,
@@ -46,10 +51,11 @@ static bool tell_node(struct worker_pool *p, const struct part *blocked, bool wi
 	struct upstream *up = r->view->up[blocked->node];
 	enum up_why why = UP_WHY_NONE;
 	if (blocked->conn == NULL || upconn_node_client(blocked->conn) == 0)
-		return false;
+		return;
 	struct upconn *conn = upstream_conn(up, up_class(p->opts->database, 2), &why);
 	if (conn == NULL)
-		return false;
+		return;
+	blocked->conn->soiled = true;
 	const struct span args[] = {SPAN("CLIENT"), SPAN("UNBLOCK"),
 		span_of(digits, u64_to_dec((uint64_t)upconn_node_client(blocked->conn), digits)),
 		with_error ? SPAN("ERROR") : SPAN("TIMEOUT")};
@@ -57,7 +63,15 @@ static bool tell_node(struct worker_pool *p, const struct part *blocked, bool wi
 	struct request *mine = request_new_unseen(p, &unblock, blocked->node, DEADLINE_REQUEST);
 	(void)resp_put_request(upconn_reserve(conn, n), args, ARRAY_LEN(args));
 	upconn_commit(conn, &mine->part, n);
-	return true;
+}
+
+void unblock_tell(struct client *c)
+{
+	struct request *r = c->attended;
+	uint32_t n = r->split != NULL ? r->split->nslots : 1;
+	for (uint32_t i = 0; i < n; i++)
+		tell_node(c->pool, r->split != NULL ? &r->split->slots[i].part : &r->part,
+			c->unblock == UNBLOCK_ERROR);
 }
 
 static void unblock_visit(struct errand *e, struct worker_pool *p)
@@ -66,13 +80,12 @@ static void unblock_visit(struct errand *e, struct worker_pool *p)
 	struct client *c = find_blocked(p, u->id);
 	if (c == NULL)
 		return;
-	struct request *r = c->attended;
-	uint32_t n = r->split != NULL ? r->split->nslots : 1;
-	for (uint32_t i = 0; i < n; i++) {
-		struct part *part = r->split != NULL ? &r->split->slots[i].part : &r->part;
-		if (tell_node(p, part, u->with_error))
-			u->unblocked = 1;
-	}
+	if (c->unblock == UNBLOCK_NOT)
+		p->worker->unblocking++;
+	c->unblock = u->with_error ? UNBLOCK_ERROR : UNBLOCK_TIMEOUT;
+	u->unblocked = 1;
+	unblock_tell(c);
+	worker_arm_sweep(p->worker);
 }
 
 static void unblock_answer(struct errand *e, struct answer *a)

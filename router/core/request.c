@@ -136,6 +136,14 @@ void request_part_start(struct request *r, struct part *p)
 	part_start(r, p, r->due_class);
 }
 
+void request_extend(struct request *r, const struct request *as)
+{
+	forget_deadline(r);
+	r->due_ns = as->due_ns;
+	r->due_class = as->due_class;
+	TAILQ_INSERT_TAIL(&r->pool->due[r->due_class], r, due);
+}
+
 /* ---- the end of a request ------------------------------------------------------------------ */
 
 static void request_free(struct request *r)
@@ -224,9 +232,9 @@ static void hold_bytes(struct request *r, const uint8_t *bytes, size_t n)
 
 void request_reply_bytes(struct request *r, const uint8_t *bytes, size_t n)
 {
+	r->reply_bytes += n;
 	if (UNLIKELY(r->silent))
 		return;
-	r->reply_bytes += n;
 	if (!its_turn(r)) {
 		hold_bytes(r, bytes, n);
 		return;

@@ -94,6 +94,9 @@ void request_set_deadline(struct request *r, enum deadline_class k);
 /* Fills a part in for the FIFO of a connection to `node`. */
 void request_part_init(struct request *r, struct part *p, uint32_t node);
 
+/* It may take as long as another one, which was given its deadline just now. */
+void request_extend(struct request *r, const struct request *as);
+
 /* Its time runs from the request's born_ns and deadline class as they are now. */
 void request_part_start(struct request *r, struct part *p);
 

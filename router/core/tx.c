@@ -15,6 +15,10 @@
 #include "router/upstream/private.h"
 #include "router/wire/resp_write.h"
 
+/* Commands without a key that are kept until there is a node, and their bytes. */
+#define KEPT_MAX 4096
+#define KEPT_BYTES (64u << 20)
+
 struct tx {
 	struct upconn *conn; /* leased; NULL: no node is chosen, or it was lost */
 	struct upstream *up; /* whose it is */
@@ -31,6 +35,7 @@ struct tx {
 	bool lost;    /* the connection, with all that was done on it */
 	bool selects; /* `database` counts */
 	bool soiled;  /* the connection is not as it was: nobody else gets it */
+	bool refused; /* the last WATCH failed, and nothing is watched */
 	bool gone;    /* all that is under way makes the connection clean again */
 	bool slow;    /* there is a script in it */
 };
@@ -109,7 +114,7 @@ int tx_queued(const struct client *c)
 
 bool tx_is_spoiled(const struct client *c)
 {
-	return c->tx != NULL && (c->tx->spoiled || c->tx->lost);
+	return c->tx != NULL && (c->tx->spoiled || c->tx->lost || c->tx->refused);
 }
 
 /* ---- its connection ------------------------------------------------------------------------ */
@@ -220,6 +225,8 @@ static void begin_at_node(struct call *call)
 {
 	struct client *c = call->client;
 	struct tx *t = c->tx;
+	if (t->nkept > 0) /* a script without keys may write, for one */
+		c->wrote |= UINT64_C(1) << (node_of(c) % 64);
 	const uint8_t *at = t->kept != NULL ? chunk_bytes(t->kept) : NULL;
 	bring_scripts_along(c);
 	send_word(call, "MULTI");
@@ -253,8 +260,8 @@ static void watch_at(struct call *call, uint32_t node)
 		answer_elsewhere(call);
 		return;
 	}
-	if (t->conn == NULL && !lease(c, node, &why)) {
-		leave(c);
+	t->refused = t->conn == NULL && !lease(c, node, &why);
+	if (t->refused) { /* in a pipeline the client can't see it in time: EXEC must not go through */
 		fail(call, node, why);
 		return;
 	}
@@ -360,6 +367,14 @@ void tx_forget(struct client *c)
 	clean_up(c);
 }
 
+void tx_turned_away(struct client *c, const struct cmd *cmd)
+{
+	if (cmd != NULL && cmd->id == CMD_ID_EXEC)
+		tx_abort(c);
+	else
+		tx_spoil(c);
+}
+
 void tx_abort(struct client *c)
 {
 	if (c->tx == NULL)
@@ -375,7 +390,9 @@ static void abort_it(struct call *call)
 	struct text text;
 	struct client *c = call->client;
 	struct tx *t = c->tx;
-	if (t->lost && !t->spoiled)
+	if (t->refused && !t->spoiled)
+		error_text(&text, "EXECABORT Transaction discarded because WATCH failed.");
+	else if (t->lost && !t->spoiled)
 		error_text(&text,
 			"EXECABORT Transaction discarded because of node '%s': connection lost",
 			t->node_name);
@@ -385,11 +402,27 @@ static void abort_it(struct call *call)
 	client_answer(c, call->cmd, text.at, text.len);
 }
 
+/*
+ * In a pipeline a node writes what it answered to the commands inside only when EXEC is done, so they,
+ * and what was sent ahead of them, get as long as EXEC.
+ */
+static void wait_as_long(struct client *c, const struct request *exec)
+{
+	struct request *r;
+	struct part *p;
+	STAILQ_FOREACH (p, &c->tx->conn->fifo, link)
+		p->stuck_ns = exec->part.stuck_ns;
+	STAILQ_FOREACH (r, &c->queue, order)
+		if (r->part.conn == c->tx->conn && r != exec && r->state == REQ_WAITING)
+			request_extend(r, exec);
+}
+
 static void exec_at_node(struct call *call)
 {
 	struct client *c = call->client;
 	struct tx *t = c->tx;
 	struct request *r = forward(call, t->slow ? DEADLINE_SLOW : DEADLINE_REQUEST);
+	wait_as_long(c, r);
 	if (t->selects) {
 		c->attended = r;
 		c->then_database = t->database;
@@ -425,7 +458,7 @@ static void run_exec(struct call *call)
 	struct tx *t = call->client->tx;
 	if (t == NULL || !t->multi) {
 		answer(call, "-ERR EXEC without MULTI\r\n");
-	} else if (t->spoiled || t->lost) {
+	} else if (t->spoiled || t->lost || t->refused) {
 		abort_it(call);
 	} else if (t->conn != NULL) {
 		exec_at_node(call);
@@ -441,7 +474,7 @@ void tx_executed(struct request *r)
 {
 	struct client *c = r->client;
 	/* more than a nil: it was carried out, and its last SELECT counts */
-	if (!(r->part.flags & PART_ERROR) && (r->silent || r->reply_bytes > 5))
+	if (!(r->part.flags & PART_ERROR) && r->reply_bytes > 5)
 		local_change_class(c, c->then_database, c->resp);
 }
 
@@ -508,6 +541,12 @@ static void note(struct call *call)
 	}
 }
 
+static size_t kept_bytes_max(const struct client *c)
+{
+	uint64_t limit = c->worker->opts.limits->request_size;
+	return limit < KEPT_BYTES ? (size_t)limit : KEPT_BYTES;
+}
+
 /* Without a key, before there is a node. */
 static void keep(struct call *call)
 {
@@ -515,9 +554,9 @@ static void keep(struct call *call)
 	struct tx *t = c->tx;
 	size_t n = resp_request_size(call->args, call->n);
 	size_t held = t->kept != NULL ? chunk_len(t->kept) : 0;
-	if (n > UINT32_MAX / 2 || held + n > c->worker->opts.limits->request_size) {
+	if (t->nkept == KEPT_MAX || held + n > kept_bytes_max(c)) {
 		struct text text;
-		error_text(&text, "OVERLOADED the transaction is larger than limits.request_size");
+		error_text(&text, "OVERLOADED too much in the transaction before its first key");
 		turn_away(call, &text);
 		return;
 	}
@@ -594,7 +633,7 @@ static void queue_command(struct call *call)
 		return;
 	if (call->cmd->id == CMD_ID_EVAL || call->cmd->id == CMD_ID_EVAL_RO)
 		script_note(call);
-	if (t->spoiled || t->lost) {
+	if (t->spoiled || t->lost || t->refused) {
 		t->queued++;
 		answer(call, "+QUEUED\r\n");
 	} else if (node != RING_NONE) {

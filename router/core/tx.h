@@ -38,8 +38,11 @@ void tx_start(struct call *call);
 /* Serves any other of a client inside a transaction (SPECIAL_TX); `run` is what serves it elsewhere. */
 void tx_run(struct call *call, void (*run)(struct call *));
 
-/* A request of a client inside a transaction was turned away, or failed. */
+/* A request of a client inside a transaction failed. */
 void tx_spoil(struct client *c);
+
+/* One was turned away: with EXEC the transaction is over, whatever the reason. */
+void tx_turned_away(struct client *c, const struct cmd *cmd);
 
 /* It ends without being carried out. */
 void tx_abort(struct client *c);

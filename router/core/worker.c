@@ -374,7 +374,7 @@ void worker_arm_sweep(struct worker *w)
 	every /= 4;
 	if (every > 5 * NS_PER_S)
 		every = 5 * NS_PER_S;
-	if (every < 10 * NS_PER_MS || w->starved > 0)
+	if (every < 10 * NS_PER_MS || w->starved > 0 || w->unblocking > 0)
 		every = 10 * NS_PER_MS; /* other workers may have freed what ours are waiting for */
 	struct timeval tv = {.tv_sec = (time_t)(every / NS_PER_S),
 		.tv_usec = (suseconds_t)(every % NS_PER_S / NS_PER_US)};

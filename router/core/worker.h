@@ -125,6 +125,8 @@ struct worker {
 	struct client_list inside; /* clients inside a large request */
 	struct event sweep_timer;
 	enum memory_state memory;
+	uint32_t
+		unblocking; /* clients that CLIENT UNBLOCK was asked for and that are not answered yet */
 	uint32_t starved;   /* clients that are not read for want of memory */
 	uint64_t shared_ns; /* when another worker was asked for some */
 	struct client_queue dirty;

@@ -61,5 +61,5 @@ void upconn_change_class(struct upconn *c, uint16_t class_id);
 /* What CLIENT ID says on it; 0: not known. */
 static inline int64_t upconn_node_client(const struct upconn *c)
 {
-	return c->node_client;
+	return c->node_client > 0 ? c->node_client : 0;
 }

@@ -154,9 +154,14 @@ static void greeting_refused(struct upconn *c, const uint8_t *bytes, size_t n, b
  * only CLIENT UNBLOCK needs it. */
 static void take_node_client(struct upconn *c, const uint8_t *bytes, size_t n)
 {
-	for (size_t i = 0; c->scan.type == ':' && i < n; i++)
-		if (bytes[i] >= '0' && bytes[i] <= '9')
+	for (size_t i = 0; c->scan.type == ':' && i < n; i++) {
+		if (bytes[i] < '0' || bytes[i] > '9')
+			continue;
+		if (c->node_client < 0 || c->node_client > (INT64_MAX - 9) / 10)
+			c->node_client = -1; /* no number of a client */
+		else
 			c->node_client = c->node_client * 10 + (bytes[i] - '0');
+	}
 }
 
 /* One answer to the greeting or a piece of one.  Returns how many bytes it took; the connection may

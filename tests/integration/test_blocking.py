@@ -410,3 +410,57 @@ def test_a_killed_client_hears_nothing_more(fleet):
     with pytest.raises(Closed):
         client.reply()
     wait_blocked(fleet, 0)
+
+
+@pytest.mark.parametrize('names', [('streams', 'BLOCK', '0'), ('block', 'c', 'BLOCK', '0'), ('g', 'STREAMS', 'COUNT', '1', 'BLOCK', '0')])
+def test_names_of_groups_and_consumers_are_no_options(fleet, names):
+    """Else it would block on a connection that all share."""
+    group, consumer, *block = (names[0], 'streams', *names[1:]) if len(names) == 3 and names[1] == 'BLOCK' else names
+    stream, other = 'named:' + group, fleet.client()
+    assert fleet.client().call('XGROUP', 'CREATE', stream, group, '$', 'MKSTREAM') == OK
+    client = fleet.client(30)
+    client.cmd('XREADGROUP', 'GROUP', group, consumer, *block, 'STREAMS', stream, '>')
+    wait_until(lambda: fleet.router.metric('ringway_clients_blocked') == 1, what='the client being blocked')
+    assert other.call('EXISTS', stream, within=0.8 * SLOW) == 1  # of the same node
+    other.call('XADD', stream, '1-1', 'f', 'v')
+    assert client.reply() == [[stream.encode(), [[b'1-1', [b'f', b'v']]]]]
+    other.call('DEL', stream)
+
+
+def test_a_client_that_leaves_with_much_behind_it_is_noticed(fleet):
+    client, other = fleet.client(), fleet.client()
+    client.send(encode('BLPOP', 'left', 0) + encode('SET', 'behind', 'x' * 3000000))
+    wait_blocked(fleet, 1)
+    client.close()
+    wait_blocked(fleet, 0)
+    assert other.pipeline(('RPUSH', 'left', 1), ('LLEN', 'left'), ('DEL', 'left'), ('EXISTS', 'behind')) == [1, 1, 1, 0]
+
+
+def test_who_was_told_to_be_unblocked_is(fleet):
+    """Also when CLIENT UNBLOCK is at the node before the command that blocks."""
+    client, teller = fleet.client(), fleet.client()
+    number = client.call('CLIENT', 'ID')
+    client.call('BLPOP', 'warm', 0.01)
+    for _ in range(200):
+        client.cmd('BLPOP', 'never', 0)
+        while teller.call('CLIENT', 'UNBLOCK', number) == 0:
+            pass  # the router has not read it yet
+        assert client.reply(within=5) is None
+
+
+def test_an_unblock_that_comes_late_is_not_for_the_next_client(fleet):
+    first, second, teller, slow = (fleet.client(30) for _ in range(4))
+    number, (key, next_key) = first.call('CLIENT', 'ID'), fleet.keys('n1', 2, 'late')
+    node = fleet['n1']
+    first.cmd('BLPOP', key, 0)
+    wait_blocked(fleet, 1)
+    slow.send(encode('EVAL', "for i = 1, 2e7 do end return 1", 1, key))  # holds the shared connection up
+    assert teller.call('CLIENT', 'UNBLOCK', number) == 1
+    node.call('RPUSH', key, 'x')
+    assert first.reply() in ([key.encode(), b'x'], None)
+    second.cmd('BLPOP', next_key, 0)
+    wait_blocked(fleet, 1)
+    assert slow.reply() == 1
+    second.quiet(0.3)
+    teller.pipeline(('RPUSH', next_key, 'y'), ('DEL', key))
+    assert second.reply() == [next_key.encode(), b'y']

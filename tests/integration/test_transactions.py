@@ -5,6 +5,7 @@ then what only a router can get wrong: order across connections, owners, and cli
 
 Lost connections are tests/fault/test_private.py's.
 """
+import random
 import re
 import threading
 import time
@@ -364,6 +365,9 @@ def test_no_private_connection_free_is_told(new_fleet):
         assert holder.pipeline(('MULTI',), ('SET', a, 'x')) == [OK, QUEUED]
     reply = late.call('WATCH', a)
     assert isinstance(reply, Error) and reply.startswith("OVERLOADED node 'n1'"), repr(reply)
+    # nothing is watched, which a client that has sent all this in one write could not know
+    first, second, end = late.pipeline(('MULTI',), ('SET', b, 'x'), ('EXEC',))
+    assert (first, second) == (OK, QUEUED) and end.startswith('EXECABORT'), end
     first, second, end = late.pipeline(('MULTI',), ('SET', b, 'x'), ('EXEC',))
     assert first == OK and second.startswith("OVERLOADED node 'n1'") and end == ABORTED
     assert late.pipeline(('SET', b, 1), ('GET', b), ('WATCH', other), ('UNWATCH',)) == [OK, b'1', OK, OK]
@@ -379,3 +383,65 @@ def test_quit_inside_answers_and_closes(fleet):
     with pytest.raises(Closed):
         client.reply()
     assert fleet.client().call('GET', '{q}a') is None
+
+
+@pytest.mark.parametrize('reply', ['ON', 'OFF'])
+def test_a_database_is_selected_only_when_exec_was_carried_out(fleet, reply):
+    client, other = fleet.client(), fleet.client()
+    client.call('SELECT', 1), client.call('DEL', '{w}db'), client.call('SELECT', 0), client.call('DEL', '{w}db')
+    for change, where in (True, 0), (False, 1):
+        client.call('SELECT', 0)
+        assert client.call('WATCH', '{w}') == OK
+        if change:
+            other.call('SET', '{w}', random.random())
+        if reply == 'OFF':
+            client.cmd('CLIENT', 'REPLY', 'OFF')
+        for command in ('MULTI',), ('SELECT', 1), ('SET', '{w}x', 1), ('EXEC',):
+            client.cmd(*command)
+        if reply == 'OFF':
+            client.cmd('CLIENT', 'REPLY', 'ON')
+            assert client.reply() == OK
+        else:
+            assert [client.reply() for _ in range(4)][3] == (None if change else [OK, OK])
+        assert client.call('SET', '{w}db', where) == OK
+        other.call('SELECT', where)
+        assert other.call('GET', '{w}db') == b'%d' % where
+        other.call('SELECT', 0)
+    assert other.call('GET', '{w}db') == b'0'
+
+
+def test_what_is_before_a_slow_script_may_take_as_long(new_fleet):
+    fleet = new_fleet(3, sets={'timeouts.request': '100ms', 'upstream.stuck_floor': '300ms'})
+    slow = ("local t = redis.call('TIME') local e = t[1] * 1000 + t[2] / 1000 + 700 "
+            "repeat t = redis.call('TIME') until t[1] * 1000 + t[2] / 1000 > e return redis.call('INCR', KEYS[1])")
+    assert fleet.client().pipeline(('MULTI',), ('SET', '{s}', 1), ('EVAL', slow, 1, '{s}'), ('GET', '{s}'), ('EXEC',)) == \
+        [OK, QUEUED, QUEUED, QUEUED, [OK, 2, b'2']]
+
+
+def test_what_comes_before_the_first_key_is_limited(fleet):
+    client = fleet.client(60)
+    replies = client.pipeline(('MULTI',), *[('PING',)] * 5000, ('SET', 'k', 1), ('EXEC',), ('PING',))
+    assert replies[:4097] == [OK] + [QUEUED] * 4096
+    assert replies[4097].startswith('OVERLOADED too much in the transaction') and replies[-2:] == [ABORTED, PONG]
+    assert client.pipeline(('MULTI',), *[('PING',)] * 4000, ('SET', 'k', 1), ('EXEC',))[-1] == [PONG] * 4000 + [OK]
+
+
+def test_exec_ends_the_transaction_when_memory_is_out(new_fleet):
+    """And what ends it without EXEC is served all the same."""
+    fleet = new_fleet(1, sets={'limits.memory': '2mb'})
+    inside, leaving = fleet.client(), fleet.client()
+    inside.call('SET', 'big', 'x' * 500000)
+    for client in inside, leaving:
+        assert client.pipeline(('MULTI',), ('SET', 'a', 1)) == [OK, QUEUED]
+    takers = [fleet.client() for _ in range(16)]
+    full = Error('OVERLOADED memory limit')
+    for taker in takers:
+        for _ in range(40):
+            taker.cmd('GET', 'big')
+    wait_until(lambda: fleet.client().call('GET', 'a') == full, what='memory being out')
+    assert inside.call('EXEC') == full and leaving.call('DISCARD') == OK
+    for taker in takers:
+        taker.close()
+    wait_until(lambda: fleet.client().call('GET', 'a') is None, what='memory being there again')
+    assert inside.pipeline(('GET', 'a'), ('EXEC',), ('MULTI',), ('GET', 'a'), ('EXEC',)) == \
+        [None, Error('ERR EXEC without MULTI'), OK, QUEUED, [None]]
