@@ -159,6 +159,6 @@ void info_print_keyspace(const struct info *i)
 		(void)fprintf(i->out,
 			"db%u:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64 "\r\n",
 			d->number - base, d->keys, d->expires,
-			d->expires == 0 ? 0 : (uint64_t)(d->ttl_ms / (double)d->expires));
+			d->ttl_keys > 0 ? (uint64_t)(d->ttl_ms / d->ttl_keys) : 0);
 	}
 }

@@ -166,7 +166,10 @@ static bool add_database(struct info_sum *s, struct span name, struct span value
 	struct info_database *d = database_at(s, (uint32_t)number);
 	d->keys = added(d->keys, keys);
 	d->expires = added(d->expires, expires);
+	if (ttl == 0)
+		return true; /* the node has not looked yet: that says nothing */
 	d->ttl_ms += (double)ttl * (double)expires;
+	d->ttl_keys += (double)expires;
 	return true;
 }
 

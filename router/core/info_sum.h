@@ -26,7 +26,8 @@ struct info_database {
 	uint32_t number;
 	uint64_t keys;
 	uint64_t expires;
-	double ttl_ms; /* sum over `expires` keys */
+	double ttl_ms;   /* sum over ttl_keys */
+	double ttl_keys; /* those of `expires` whose nodes know their time to live */
 };
 
 struct info_sum {

@@ -75,7 +75,8 @@ static void databases_add_up_in_order(void **state)
 	(void)state;
 	struct info_sum s = sum_of("# Keyspace\r\ndb3:keys=2,expires=1,avg_ttl=100\r\n",
 		"# Keyspace\r\ndb0:keys=5,expires=0,avg_ttl=0\r\n"
-		"db3:keys=10,expires=3,avg_ttl=500,subexpiry=0\r\ndb12:keys=1,expires=0\r\n");
+		"db3:keys=10,expires=3,avg_ttl=500,subexpiry=0\r\ndb12:keys=1,expires=7,avg_ttl="
+		"0\r\n");
 	assert_int_equal(s.ndatabases, 3);
 	assert_int_equal(s.databases[0].number, 0);
 	assert_int_equal(s.databases[0].keys, 5);
@@ -83,7 +84,9 @@ static void databases_add_up_in_order(void **state)
 	assert_int_equal(s.databases[1].keys, 12);
 	assert_int_equal(s.databases[1].expires, 4);
 	assert_true(s.databases[1].ttl_ms > 1599 && s.databases[1].ttl_ms < 1601);
+	assert_true(s.databases[1].ttl_keys > 3.9 && s.databases[1].ttl_keys < 4.1);
 	assert_int_equal(s.databases[2].number, 12);
+	assert_true(s.databases[2].ttl_keys < 0.1); /* a node that has not looked yet */
 	info_sum_fini(&s);
 }
 
