@@ -41,16 +41,30 @@ class Load(threading.Thread):
         self.sure = {k: None for k in self.keys}   # last acknowledged value
         self.maybe = {k: set() for k in self.keys}  # writes whose outcome is unknown
         self.since = {k: -1 for k in self.keys}    # the node's losses when that value was sent
-        self.answers = self.errors = self.count = 0
+        self.answers = self.errors = self.count = self.cuts = 0
+        self.unanswered = []
         self.slowest = 0.0
 
     def run(self):
         try:
-            with Client(self.addr) as client:
-                while not self.stop.is_set():
-                    self.round(client)
+            while not self.stop.is_set():
+                with Client(self.addr) as client:
+                    self.live(client)
         except (Closed, Late, AssertionError, OSError) as e:
             self.error = f'client {self.number}: {type(e).__name__}: {e}'
+
+    def live(self, client):
+        try:
+            while not self.stop.is_set():
+                self.round(client)
+        except Closed:
+            # A node that dies inside a reply takes the client along that has a part of it.
+            if not client.reader.unread():
+                raise
+            self.cuts += 1
+            for name, key, value, _ in self.unanswered:
+                if name == 'SET':
+                    self.maybe[key].add(value)
 
     def round(self, client):
         ops, start = [], time.monotonic()
@@ -66,10 +80,12 @@ class Load(threading.Thread):
                 ops.append(('MGET', key, None, losses))
         for name, key, value, _ in ops:
             client.cmd(name, key, *([value] if value else []), *(self.keys[:3] if name == 'MGET' else []))
+        self.unanswered = list(ops)
         for name, key, value, losses in ops:
             reply = client.reply(within=start + seconds(DEADLINE) + LATE - time.monotonic())
             self.slowest = max(self.slowest, time.monotonic() - start)
             self.answers += 1
+            self.unanswered.pop(0)
             self.check(name, key, value, losses, reply)
 
     def check(self, name, key, value, losses, reply):
