@@ -44,7 +44,6 @@ NOTES = {
                     "before is not held.",
     "client|setinfo": "Of Redis 7.2; shown by `CLIENT INFO` and `CLIENT LIST`.",
     "client|tracking": "`OFF`; `ON` is refused: clients share the connections on which nodes tell of changed keys.",
-    "client|unblock": "0: nobody is blocked.",
     "command": LOCAL_TABLE,
     "command|count": LOCAL_TABLE,
     "command|info": LOCAL_TABLE,
@@ -59,6 +58,12 @@ NOTES = {
     "dbsize": SUM,
     "debug|sleep": "All at the same time.",
     "eval": "Without keys on any node, always the same.",
+    "exec": "`-EXECABORT` also when the connection to the node was lost before it, and after a `WATCH` that failed.",
+    "multi": "The node is that of the first key inside. `AUTH`, `HELLO`, `CLIENT` and what asks every node are not served "
+             "inside.",
+    "wait": "At each node that the client wrote to; the fewest replicas. With more than 64 nodes perhaps at others too.",
+    "watch": "Until `EXEC`, `DISCARD` or `UNWATCH` a request of the client is served when the one before is answered.",
+    "client|unblock": "Passed on to the node, again until the client is answered.",
     "evalsha": "The body, if it went by in `EVAL` or `SCRIPT LOAD` of any client, is sent to a node that may not have it. Else "
                "`-NOSCRIPT` comes from the node.",
     "evalsha_ro": "As `EVALSHA`.",
