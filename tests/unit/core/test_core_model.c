@@ -545,6 +545,9 @@ static void large_requests_go_by_in_their_turn(void **state)
 	set_private(t);
 	core_start(t);
 	run(t, 7, false);
+	/* one that is there whole when its turn comes is not streamed: luck decides how many are */
+	for (uint64_t seed = 100; core_count(t, M_REQUESTS_STREAMED) == 0 && seed < 130; seed++)
+		run(t, seed, false);
 	assert_int_equal(core_count(t, M_ERRORS_UNAVAILABLE), 0);
 	assert_true(core_count(t, M_REQUESTS_STREAMED) > 0);
 }
@@ -606,6 +609,11 @@ static void in_a_storm_with_second_attempts_neither(void **state)
 	storms(t, 5, something_was_sent_again);
 }
 
+static bool something_was_streamed(const struct core *t)
+{
+	return core_count(t, M_REQUESTS_STREAMED) > 0;
+}
+
 static void in_a_storm_large_requests_neither(void **state)
 {
 	struct core *t = *state;
@@ -615,9 +623,7 @@ static void in_a_storm_large_requests_neither(void **state)
 	t->pools[0].upstream.backoff_ns = t->pools[0].upstream.backoff_max_ns = NS_PER_MS;
 	set_private(t);
 	core_start(t);
-	run(t, 8, true);
-	run(t, 9, true);
-	assert_true(core_count(t, M_REQUESTS_STREAMED) > 0);
+	storms(t, 8, something_was_streamed);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
