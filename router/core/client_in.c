@@ -58,12 +58,13 @@ static void isolate(struct client *c, struct input *in, size_t len)
 	in->n = rest;
 }
 
-static void refuse_for_memory(struct client *c)
+/* `cmd` where it matters: in a transaction. */
+static void refuse_for_memory(struct client *c, const struct cmd *cmd)
 {
 	static const char line[] = "-OVERLOADED memory limit\r\n";
 	metric_add(c->worker->m, M_ERRORS_OVERLOADED, 1);
 	gate_next(c);
-	tx_spoil(c);
+	tx_turned_away(c, cmd);
 	client_answer(c, NULL, line, sizeof(line) - 1);
 }
 
@@ -73,13 +74,10 @@ static void serve_without_memory(struct call *call)
 	struct client *c = call->client;
 	const struct cmd *cmd = c->tx != NULL ? cmd_find(call->args, call->n) : NULL;
 	unsigned id = cmd != NULL ? cmd->id : CMD_COUNT;
-	if (id == CMD_ID_DISCARD || id == CMD_ID_UNWATCH || id == CMD_ID_RESET) {
+	if (id == CMD_ID_DISCARD || id == CMD_ID_UNWATCH || id == CMD_ID_RESET)
 		dispatch(call);
-		return;
-	}
-	if (id == CMD_ID_EXEC)
-		tx_abort(c);
-	refuse_for_memory(c);
+	else
+		refuse_for_memory(c, cmd);
 }
 
 /* The request is at the front of the input again. */
@@ -193,7 +191,7 @@ static bool throw_away(struct client *c, struct input *in)
 	c->discarding = false;
 	resp_request_reset(&c->scan);
 	metric_add(w->m, M_REQUESTS, 1);
-	refuse_for_memory(c);
+	refuse_for_memory(c, NULL);
 	return in->n > 0;
 }
 

@@ -30,7 +30,7 @@ static void refuse(struct call *call, const struct text *t)
 	client_reject(call->client, call->cmd, t->at, t->len);
 }
 
-static void answer_crossslot(struct call *call)
+void dispatch_answer_crossslot(struct call *call)
 {
 	metric_add(call->client->worker->m, M_ERRORS_CROSSSLOT, 1);
 	client_answer(call->client, call->cmd, error_crossslot.ptr, error_crossslot.len);
@@ -94,7 +94,7 @@ void forward_slow(struct call *call, uint32_t node,
 	void (*send)(struct call *, struct upconn *, struct part *))
 {
 	if (gate_may_write(call->cmd)) /* a script says nothing of what it does */
-		call->client->wrote |= UINT64_C(1) << (node % 64);
+		wait_mark(call->client, node);
 	forward(call, node, DEADLINE_SLOW, send);
 }
 
@@ -152,7 +152,7 @@ uint32_t dispatch_owner_of_keys(struct call *call)
 	uint32_t owner = topology_owner(t, call->args[k->at[0]]);
 	for (uint32_t i = 1; i < k->n; i++) {
 		if (topology_owner(t, call->args[k->at[i]]) != owner) {
-			answer_crossslot(call);
+			dispatch_answer_crossslot(call);
 			return RING_NONE;
 		}
 	}
@@ -363,12 +363,10 @@ static void wrong_arity(struct call *call)
 {
 	struct text t;
 	error_arity(&t, call->cmd);
-	if (call->cmd->id == CMD_ID_EXEC) { /* which ends the transaction all the same */
+	if (call->cmd->id == CMD_ID_EXEC) /* which ends the transaction all the same */
 		error_text(&t,
 			"EXECABORT Transaction discarded because of: wrong number of arguments "
 			"for 'exec' command");
-		tx_abort(call->client);
-	}
 	refuse(call, &t);
 }
 

@@ -28,6 +28,9 @@ struct call {
 /* Serves a whole request.  call->cmd need not be set. */
 void dispatch(struct call *call);
 
+/* Keys of several owners. */
+void dispatch_answer_crossslot(struct call *call);
+
 /* The owner of all keys found in w->keys; RING_NONE: they have several, or there is no owner (both
  * answered). */
 uint32_t dispatch_owner_of_keys(struct call *call);

@@ -76,12 +76,21 @@ static struct memo *memo_find(struct worker *w, const struct memo *like)
 	return oldest;
 }
 
+/* Which argument is the body of a script; 0: none. */
+static size_t body_at(const struct cmd *cmd)
+{
+	if (cmd->id == CMD_ID_SCRIPT_LOAD)
+		return 2;
+	return cmd->id == CMD_ID_EVAL || cmd->id == CMD_ID_EVAL_RO ? 1 : 0;
+}
+
 void script_note(struct call *call)
 {
 	struct worker *w = call->client->worker;
 	struct script_store *store = w->opts.scripts;
-	struct span body = call->args[call->cmd->id == CMD_ID_SCRIPT_LOAD ? 2 : 1];
-	if (store == NULL || !script_store_takes(store, body.len))
+	size_t at = body_at(call->cmd);
+	struct span body = call->args[at];
+	if (at == 0 || store == NULL || !script_store_takes(store, body.len))
 		return;
 	struct memo fresh = {
 		.hash = ring_hash(body.ptr, body.len),
@@ -281,7 +290,6 @@ void script_start(struct call *call)
 	uint32_t node = keyed ? dispatch_owner_of_keys(call) : dispatch_any_node(call);
 	if (node == RING_NONE)
 		return;
-	if (call->cmd->id == CMD_ID_EVAL || call->cmd->id == CMD_ID_EVAL_RO)
-		script_note(call);
+	script_note(call);
 	forward_slow(call, node, is_evalsha(call->cmd) ? send_evalsha : dispatch_send);
 }

@@ -36,7 +36,7 @@ struct script_memo; /* a worker's: bodies that it has put into the store lately 
 /* Serves EVAL, EVALSHA, FCALL and their kin. */
 void script_start(struct call *call);
 
-/* EVAL, SCRIPT LOAD: the body is kept. */
+/* EVAL, SCRIPT LOAD: the body is kept.  Other commands have none. */
 void script_note(struct call *call);
 
 /*

@@ -10,7 +10,9 @@
 #include "router/core/errors.h"
 #include "router/core/gate.h"
 #include "router/core/local.h"
+#include "router/core/local_config.h"
 #include "router/core/script.h"
+#include "router/core/wait.h"
 #include "router/core/worker.h"
 #include "router/upstream/private.h"
 #include "router/wire/resp_write.h"
@@ -29,7 +31,6 @@ struct tx {
 	uint32_t kept_cap;
 	uint32_t queued;
 	uint32_t database; /* that EXEC will have selected */
-	bool watching;
 	bool multi;
 	bool spoiled; /* EXEC answers EXECABORT */
 	bool lost;    /* the connection, with all that was done on it */
@@ -186,13 +187,19 @@ static bool lease(struct client *c, uint32_t node, enum up_why *ret_why)
 	return t->conn != NULL;
 }
 
+static struct request *request_to(struct call *call, uint32_t node, enum deadline_class k)
+{
+	struct request *r = request_new(call->client, call->cmd);
+	request_set_deadline(r, k);
+	request_part_init(r, &r->part, node);
+	r->parts_out = 1;
+	return r;
+}
+
 /* The client's request, which there is no connection for. */
 static void fail(struct call *call, uint32_t node, enum up_why why)
 {
-	struct request *r = request_new(call->client, call->cmd);
-	request_set_deadline(r, DEADLINE_REQUEST);
-	request_part_init(r, &r->part, node);
-	r->parts_out = 1;
+	struct request *r = request_to(call, node, DEADLINE_REQUEST);
 	request_upstream_ops.failed(&r->part, why);
 }
 
@@ -200,11 +207,7 @@ static void fail(struct call *call, uint32_t node, enum up_why why)
 static struct request *forward(struct call *call, enum deadline_class k)
 {
 	struct client *c = call->client;
-	struct request *r = request_new(c, call->cmd);
-	request_set_deadline(r, k);
-	request_part_init(r, &r->part, node_of(c));
-	r->part.flags &= (uint8_t)~PART_READONLY;
-	r->parts_out = 1;
+	struct request *r = request_to(call, node_of(c), k);
 	dispatch_send(call, c->tx->conn, &r->part);
 	return r;
 }
@@ -226,7 +229,7 @@ static void begin_at_node(struct call *call)
 	struct client *c = call->client;
 	struct tx *t = c->tx;
 	if (t->nkept > 0) /* a script without keys may write, for one */
-		c->wrote |= UINT64_C(1) << (node_of(c) % 64);
+		wait_mark(c, node_of(c));
 	const uint8_t *at = t->kept != NULL ? chunk_bytes(t->kept) : NULL;
 	bring_scripts_along(c);
 	send_word(call, "MULTI");
@@ -241,12 +244,6 @@ static void begin_at_node(struct call *call)
 
 /* ---- WATCH and UNWATCH --------------------------------------------------------------------- */
 
-static void answer_elsewhere(struct call *call)
-{
-	metric_add(call->client->worker->m, M_ERRORS_CROSSSLOT, 1);
-	client_answer(call->client, call->cmd, error_crossslot.ptr, error_crossslot.len);
-}
-
 static void watch_at(struct call *call, uint32_t node)
 {
 	struct client *c = call->client;
@@ -257,7 +254,7 @@ static void watch_at(struct call *call, uint32_t node)
 		return;
 	}
 	if (t->conn != NULL && t->up != c->pool->view->up[node]) {
-		answer_elsewhere(call);
+		dispatch_answer_crossslot(call);
 		return;
 	}
 	t->refused = t->conn == NULL && !lease(c, node, &why);
@@ -265,7 +262,6 @@ static void watch_at(struct call *call, uint32_t node)
 		fail(call, node, why);
 		return;
 	}
-	t->watching = true;
 	align(call);
 	(void)forward(call, DEADLINE_REQUEST);
 	c->barrier = true;
@@ -528,14 +524,13 @@ static void note(struct call *call)
 	int64_t n = 0;
 	t->queued++;
 	if (t->up != NULL && gate_may_write(call->cmd))
-		call->client->wrote |= UINT64_C(1) << (node_of(call->client) % 64);
+		wait_mark(call->client, node_of(call->client));
 	if (call->cmd->policy == POLICY_SCRIPT)
 		t->slow = true;
 	if (call->cmd->id != CMD_ID_SELECT)
 		return;
 	t->soiled = true;
-	if (span_to_i64(call->args[1], &n) && n >= 0 &&
-		n < (call->client->pool->databases > 0 ? call->client->pool->databases : 16)) {
+	if (span_to_i64(call->args[1], &n) && n >= 0 && n < local_databases(call->client->pool)) {
 		t->selects = true;
 		t->database = (uint32_t)n;
 	}
@@ -594,9 +589,8 @@ static void queue_at(struct call *call, uint32_t node)
 	struct client *c = call->client;
 	struct tx *t = c->tx;
 	if (t->conn != NULL && t->up != c->pool->view->up[node]) {
-		metric_add(c->worker->m, M_ERRORS_CROSSSLOT, 1);
 		tx_spoil(c);
-		answer_elsewhere(call);
+		dispatch_answer_crossslot(call);
 		return;
 	}
 	if (call->cmd->policy == POLICY_SCRIPT && script_ahead(call, node))
@@ -631,8 +625,7 @@ static void queue_command(struct call *call)
 	uint32_t node = find_node(call, &done);
 	if (done)
 		return;
-	if (call->cmd->id == CMD_ID_EVAL || call->cmd->id == CMD_ID_EVAL_RO)
-		script_note(call);
+	script_note(call);
 	if (t->spoiled || t->lost || t->refused) {
 		t->queued++;
 		answer(call, "+QUEUED\r\n");

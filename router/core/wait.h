@@ -18,7 +18,13 @@
 
 #define WROTE_EVERYWHERE UINT64_MAX
 
-/* The client's command may change something at this node. */
+/* The client may have changed something at this node. */
+static inline void wait_mark(struct client *c, uint32_t node)
+{
+	c->wrote |= UINT64_C(1) << (node % 64);
+}
+
+/* The same when the command is a write; of one that does not say, wait_mark(). */
 static inline void wait_note(struct client *c, const struct cmd *cmd, uint32_t node)
 {
 	c->wrote |= (uint64_t)((cmd->flags & CMD_WRITE) != 0) << (node % 64);

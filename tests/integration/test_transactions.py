@@ -445,3 +445,10 @@ def test_exec_ends_the_transaction_when_memory_is_out(new_fleet):
     wait_until(lambda: fleet.client().call('GET', 'a') is None, what='memory being there again')
     assert inside.pipeline(('GET', 'a'), ('EXEC',), ('MULTI',), ('GET', 'a'), ('EXEC',)) == \
         [None, Error('ERR EXEC without MULTI'), OK, QUEUED, [None]]
+
+
+def test_a_key_of_another_owner_is_counted_once(fleet):
+    client, p, q = fleet.client(), fleet.key('n1', 'once'), fleet.key('n2', 'once')
+    before = fleet.router.metric('ringway_errors_crossslot_total')
+    assert client.pipeline(('MULTI',), ('SET', p, 1), ('SET', q, 1), ('EXEC',)) == [OK, QUEUED, CROSSSLOT, ABORTED]
+    assert fleet.router.metric('ringway_errors_crossslot_total') == before + 1
