@@ -148,17 +148,13 @@ void info_print_stats(const struct info *i)
 	free(all);
 }
 
-/* As clients number them: the pool's first database is their 0. */
 void info_print_keyspace(const struct info *i)
 {
-	uint32_t base = i->pool->opts->database;
 	for (size_t k = 0; k < i->nodes->ndatabases; k++) {
 		const struct info_database *d = &i->nodes->databases[k];
-		if (d->number < base)
-			continue;
 		(void)fprintf(i->out,
 			"db%u:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=%" PRIu64 "\r\n",
-			d->number - base, d->keys, d->expires,
+			d->number, d->keys, d->expires,
 			d->ttl_keys > 0 ? (uint64_t)(d->ttl_ms / d->ttl_keys) : 0);
 	}
 }

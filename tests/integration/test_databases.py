@@ -45,8 +45,11 @@ def test_a_pool_starts_its_clients_in_its_database(start):  # noqa: F811
         direct.call('SELECT', 3)
         assert direct.call('GET', 'k') == b'v'
         assert c.call('SELECT', '0') == OK and c.call('GET', 'k') is None
+        assert c.call('SET', 'other', 'v') == OK
         c.call('RESET')
         assert c.call('GET', 'k') == b'v'
+        keyspace = c.call('INFO', 'keyspace')  # by the numbers that SELECT takes
+        assert b'db0:keys=1,' in keyspace and b'db3:keys=1,' in keyspace
 
 
 def test_swapdb_is_for_a_single_node(start):  # noqa: F811
