@@ -13,7 +13,7 @@ import pytest
 
 from harness import wait_until
 from resp import OK, PONG, SLOW, Closed, Error, Late, encode
-from test_connection import redis, same  # noqa: F401 (redis is a fixture)
+from test_connection import redis, same_from_empty  # noqa: F401 (redis is a fixture)
 
 CROSSSLOT = Error("CROSSSLOT Keys in request don't hash to the same slot")
 SLACK = 0.4 * SLOW  # what a busy machine may add, in seconds
@@ -71,9 +71,7 @@ CLIENT UNBLOCK 0 | CLIENT UNBLOCK -1 | CLIENT UNBLOCK x | CLIENT UNBLOCK 9999999
 @pytest.mark.parametrize('resp', [2, 3])
 @pytest.mark.parametrize('conversation', CONVERSATIONS)
 def test_answers_what_redis_answers(conversation, resp, fleet, redis):  # noqa: F811
-    for server in (redis, fleet.router):
-        server.call('FLUSHALL')
-    same(redis, fleet.router, conversation, resp)
+    same_from_empty(redis, fleet.router, conversation, resp)
 
 
 # ---- waiting and being woken -----------------------------------------------------------------------------------------

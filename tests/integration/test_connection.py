@@ -88,6 +88,12 @@ def same(redis, router, conversation, resp):
     return ours
 
 
+def same_from_empty(redis, router, conversation, resp):
+    for server in (redis, router):
+        server.call('FLUSHALL')
+    return same(redis, router, conversation, resp)
+
+
 CONVERSATIONS = r'''
 PING | PING a | PING "" | PING a b | ping "\xff\r\n" | ECHO a | ECHO | ECHO a b | ECHO "\x00\r\n"
 QUIT | PING

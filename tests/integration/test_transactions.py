@@ -14,7 +14,7 @@ import pytest
 
 from harness import wait_until
 from resp import OK, PONG, Closed, Error, Status, encode
-from test_connection import redis, same  # noqa: F401 (redis is a fixture)
+from test_connection import redis, same_from_empty  # noqa: F401 (redis is a fixture)
 
 QUEUED, CROSSSLOT = Status('QUEUED'), Error("CROSSSLOT Keys in request don't hash to the same slot")
 ABORTED = Error('EXECABORT Transaction discarded because of previous errors.')
@@ -83,9 +83,7 @@ EXEC | DISCARD | UNWATCH | exec | multi | get {t}a | eXeC
 @pytest.mark.parametrize('resp', [2, 3])
 @pytest.mark.parametrize('conversation', CONVERSATIONS)
 def test_answers_what_redis_answers(conversation, resp, fleet, redis):  # noqa: F811
-    for server in (redis, fleet.router):
-        server.call('FLUSHALL')
-    same(redis, fleet.router, conversation, resp)
+    same_from_empty(redis, fleet.router, conversation, resp)
 
 
 # ---- one write, and what order there is in it ------------------------------------------------------------------------

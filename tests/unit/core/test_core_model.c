@@ -552,6 +552,16 @@ static void large_requests_go_by_in_their_turn(void **state)
 	assert_true(core_count(t, M_REQUESTS_STREAMED) > 0);
 }
 
+/* ms: of a request, and until its connection is stuck. */
+static void set_times(struct core *t, unsigned request, unsigned stuck)
+{
+	struct pool_opts *o = &t->pools[0];
+	o->timeout_ns[DEADLINE_REQUEST] = request * NS_PER_MS;
+	o->upstream.request_timeout_ns = request * NS_PER_MS;
+	o->stuck_floor_ns = stuck * NS_PER_MS;
+	o->upstream.backoff_ns = o->upstream.backoff_max_ns = NS_PER_MS;
+}
+
 static uint64_t sum_of_nodes(const struct core *t, enum node_metric what)
 {
 	uint64_t sum = 0;
@@ -586,10 +596,7 @@ static bool something_was_sent_again(const struct core *t)
 static void in_a_storm_nobody_gets_what_is_anothers(void **state)
 {
 	struct core *t = *state;
-	t->pools[0].timeout_ns[DEADLINE_REQUEST] = 30 * NS_PER_MS;
-	t->pools[0].upstream.request_timeout_ns = 30 * NS_PER_MS;
-	t->pools[0].stuck_floor_ns = 60 * NS_PER_MS;
-	t->pools[0].upstream.backoff_ns = t->pools[0].upstream.backoff_max_ns = NS_PER_MS;
+	set_times(t, 30, 60);
 	t->pools[0].upstream.preconnect = true;
 	t->limits.output = 300000; /* who is slow is closed as well */
 	core_start(t);
@@ -599,10 +606,7 @@ static void in_a_storm_nobody_gets_what_is_anothers(void **state)
 static void in_a_storm_with_second_attempts_neither(void **state)
 {
 	struct core *t = *state;
-	t->pools[0].timeout_ns[DEADLINE_REQUEST] = 100 * NS_PER_MS;
-	t->pools[0].upstream.request_timeout_ns = 100 * NS_PER_MS;
-	t->pools[0].stuck_floor_ns = 300 * NS_PER_MS;
-	t->pools[0].upstream.backoff_ns = t->pools[0].upstream.backoff_max_ns = NS_PER_MS;
+	set_times(t, 100, 300);
 	t->pools[0].upstream.retries = 3;
 	t->pools[0].upstream.retry_share = 1.0;
 	core_start(t);
@@ -617,10 +621,7 @@ static bool something_was_streamed(const struct core *t)
 static void in_a_storm_large_requests_neither(void **state)
 {
 	struct core *t = *state;
-	t->pools[0].timeout_ns[DEADLINE_REQUEST] = 50 * NS_PER_MS;
-	t->pools[0].upstream.request_timeout_ns = 50 * NS_PER_MS;
-	t->pools[0].stuck_floor_ns = 150 * NS_PER_MS;
-	t->pools[0].upstream.backoff_ns = t->pools[0].upstream.backoff_max_ns = NS_PER_MS;
+	set_times(t, 50, 150);
 	set_private(t);
 	core_start(t);
 	storms(t, 8, something_was_streamed);
