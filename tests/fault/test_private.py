@@ -94,12 +94,17 @@ def test_a_connection_lost_before_exec_aborts(world):
     assert client.pipeline(('MULTI',), ('SET', k, 'now'), ('EXEC',)) == [OK, QUEUED, [OK]]
 
 
+def lose(fleet, n2):
+    """The node drops its connections, and the router has seen it."""
+    n2.drop_connections()
+    wait_until(lambda: fleet.router.metric('ringway_node_private_leased', node='n2') == 0, what='the loss being seen')
+
+
 def test_more_commands_after_the_loss_do_not_make_it_good(world):
     fleet = world(request=1000)
     n2, (k, l), client = fleet['n2'], fleet.keys('n2', 2), fleet.client()
     assert client.pipeline(('MULTI',), ('SET', k, 'never')) == [OK, QUEUED]
-    n2.drop_connections()
-    time.sleep(0.1 * SLOW)
+    lose(fleet, n2)
     client.call('SET', l, 'never')  # QUEUED or an error: in doubt it aborts
     assert is_abort(client.call('EXEC'))
     assert not [a for a in n2.requests('SET') if a[2] == b'never' and n2.requests('EXEC')]
@@ -111,8 +116,7 @@ def test_a_watch_that_was_lost_never_lets_exec_run(world, between):
     fleet = world(request=1000)
     n2, k, client = fleet['n2'], fleet.key('n2'), fleet.client()
     assert client.call('WATCH', k) == OK
-    n2.drop_connections()
-    time.sleep(0.1 * SLOW)
+    lose(fleet, n2)
     for command in between:
         client.call(*[{'K': k, 'OTHER': fleet.key('n1')}.get(w, w) for w in command])
     replies = client.pipeline(('MULTI',), ('SET', k, 'never'), ('EXEC',))
@@ -125,8 +129,7 @@ def test_unwatch_forgets_a_lost_watch(world):
     fleet = world(request=1000)
     n2, k, client = fleet['n2'], fleet.key('n2'), fleet.client()
     assert client.call('WATCH', k) == OK
-    n2.drop_connections()
-    time.sleep(0.1 * SLOW)
+    lose(fleet, n2)
     assert client.call('UNWATCH') == OK
     wait_until(lambda: client.pipeline(('MULTI',), ('SET', k, 'now'), ('EXEC',)) == [OK, QUEUED, [OK]],
                what='a transaction being done')
